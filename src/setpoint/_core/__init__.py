@@ -1,0 +1,1 @@
+"""The ground floor: errors, array backends, files. Imports nothing of ours."""
