@@ -1,0 +1,70 @@
+"""``python -m benchmarks [NAME ...] [--json FILE]``: run the benchmarks, all or the named ones.
+
+The exit code is 1 when a stated target is missed or the libraries disagree, else 0. Nothing else
+heavy should run meanwhile: the ratios are robust to a slow machine, not to a busy one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import imports, tune
+from benchmarks.harness import machine, write_json
+
+BENCHMARKS = {"tune": tune.run, "imports": imports.run}
+WIDTH = 100
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line, run, report; return the exit code."""
+    options = _options(arguments)
+    console = Console()
+    if console.width < WIDTH:
+        console = Console(width=WIDTH)
+    about = machine()
+    console.print(", ".join(f"{k} {v}" for k, v in about.items() if k != "simd"), highlight=False)
+    console.print(f"numpy's SIMD extensions: {', '.join(about['simd'])}", highlight=False)
+    figures = {}
+    for name in dict.fromkeys(options.names or BENCHMARKS):
+        console.print()
+        figures[name] = BENCHMARKS[name](console, options.repeats, options.rows)
+    missed = sum(row["verdict"] == "MISSED" for rows in figures.values() for row in rows)
+    if options.json:
+        settings = {"repeats": options.repeats, "rows": options.rows}
+        write_json(options.json, {"machine": about, **settings, "missed": missed, **figures})
+    console.print()
+    console.print(f"[red]{missed} MISSED[/red]" if missed else "[green]all targets held[/green]")
+    return 1 if missed else 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" or ".join(BENCHMARKS))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument("--repeats", type=int, default=9, metavar="N", help="rounds (default 9)")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=1_000_000,
+        metavar="N",
+        help="rows of tune's data (default 1,000,000, which the targets are meant for)",
+    )
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in BENCHMARKS:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    if options.json and not options.json.absolute().parent.is_dir():
+        parser.error(f"the folder of {options.json} does not exist")
+    if options.repeats < 1 or options.rows < 1000:
+        parser.error("--repeats must be at least 1 and --rows at least 1000")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

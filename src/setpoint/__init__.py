@@ -1,0 +1,59 @@
+"""Setpoint. State the goal. Train for it. Prove it holds.
+
+>>> import setpoint as sp
+>>> goal = sp.maximize(sp.recall).subject_to(sp.precision >= 0.9)
+>>> str(goal)
+'maximize recall subject to precision >= 0.9'
+"""
+
+from setpoint import datasets
+from setpoint._core.errors import (
+    DataError,
+    FileError,
+    GoalError,
+    GoalSyntaxError,
+    KindError,
+    SetpointError,
+)
+from setpoint.decisions import (
+    DecisionRule,
+    Frontier,
+    MetricCurve,
+    metric_curve,
+    plot_curve,
+    plot_frontier,
+    pr_curve,
+    roc_curve,
+    tune,
+)
+from setpoint.goals import Constraint, Goal, Task, check, maximize, minimize
+from setpoint.metrics import *  # noqa: F403  the language: its names are listed once, in metrics.__all__
+from setpoint.metrics import __all__ as _metric_names
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Constraint",
+    "DataError",
+    "DecisionRule",
+    "FileError",
+    "Frontier",
+    "Goal",
+    "GoalError",
+    "GoalSyntaxError",
+    "KindError",
+    "MetricCurve",
+    "SetpointError",
+    "Task",
+    "check",
+    "datasets",
+    "maximize",
+    "metric_curve",
+    "minimize",
+    "plot_curve",
+    "plot_frontier",
+    "pr_curve",
+    "roc_curve",
+    "tune",
+    *_metric_names,
+]

@@ -1,0 +1,20 @@
+"""Decisions: from scores of any model to an operating point."""
+
+from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
+from setpoint.decisions.frontier import Frontier
+from setpoint.decisions.plots import plot_curve, plot_frontier
+from setpoint.decisions.rule import DecisionRule, Held
+from setpoint.decisions.tune import tune
+
+__all__ = [
+    "DecisionRule",
+    "Frontier",
+    "Held",
+    "MetricCurve",
+    "metric_curve",
+    "plot_curve",
+    "plot_frontier",
+    "pr_curve",
+    "roc_curve",
+    "tune",
+]

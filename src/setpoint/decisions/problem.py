@@ -1,0 +1,139 @@
+"""A goal met with rows: ground objective and constraints, and what they read at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint.decisions.rule import Held
+from setpoint.expressions import (
+    Best,
+    Columns,
+    Constraint,
+    Curve,
+    Expression,
+    Named,
+    Scan,
+    Total,
+    measure,
+    scan,
+)
+from setpoint.expressions.constraint import SLACK
+from setpoint.expressions.events import KEPT
+from setpoint.expressions.scan import Candidates
+from setpoint.goals import Goal
+
+
+@dataclass(frozen=True)
+class Point:
+    """The objective and the constraints at one candidate."""
+
+    value: float | None
+    sides: tuple[float | None, ...]
+    excess: tuple[float, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the objective is defined and every constraint holds."""
+        return self.value is not None and all(e <= SLACK for e in self.excess)
+
+    def rank(self, sign: int) -> tuple[bool, float, float]:
+        """Sorts candidates: feasible ones by objective, the others by their largest excess."""
+        merit = float("-inf") if self.value is None else sign * self.value
+        return self.feasible, 0.0 if self.feasible else -max(self.excess, default=0.0), merit
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A goal over columns, ready to be searched."""
+
+    goal: Goal
+    columns: Columns
+    objective: Expression
+    constraints: tuple[Constraint, ...]
+
+    @classmethod
+    def meet(cls, goal: Goal, columns: Columns) -> Problem:
+        """Expand the goal over the columns, after the metrics that no rule can move are refused."""
+        goal = lower(goal)
+        objective = goal.objective.expand(columns)
+        constraints = tuple(
+            Constraint(c.left.expand(columns), c.op, c.right.expand(columns))
+            for c in goal.constraints
+        )
+        written = (goal.objective, *goal.constraints)
+        ground = ((objective,), *(c.sides for c in constraints))
+        for text, parts in zip(written, ground, strict=True):
+            _moved_by_decisions(text, [leaf for part in parts for leaf in part.leaves()])
+        return cls(goal, columns, objective, constraints)
+
+    def scan(self, candidates: Candidates) -> Scan:
+        """Read everything at every candidate."""
+        return scan(candidates, self.objective, self.goal.sign, self.constraints)
+
+    def leaves(self) -> dict[Any, None]:
+        """All leaves of the objective and the constraints."""
+        parts = [self.objective, *(side for c in self.constraints for side in c.sides)]
+        return dict.fromkeys(leaf for part in parts for leaf in part.leaves())
+
+    def at(self, env: Mapping[Any, Any]) -> Point:
+        """What is read from one set of totals."""
+        value = self.objective.read(env)
+        judged = [c.judge(env) for c in self.constraints]
+        return Point(
+            float(value.value) if value.defined else None,
+            tuple(float(j.value) if j.defined else None for j in judged),
+            tuple(float(j.excess) if j.defined else float("inf") for j in judged),
+        )
+
+    def judge(self, decided: Columns) -> Point:
+        """What is read from columns with decisions."""
+        env = {}
+        for part in (self.objective, *(side for c in self.constraints for side in c.sides)):
+            env.update(measure(part, decided).states)
+        return self.at(env)
+
+    def held(
+        self, point: Point, reachable: list[float | None], alone: list[bool], binding: list[bool]
+    ) -> tuple[Held, ...]:
+        """The record of each constraint."""
+        return tuple(
+            Held(
+                constraint=str(text),
+                value=point.sides[j],
+                holds=point.excess[j] <= SLACK,
+                binding=binding[j],
+                short=max(0.0, point.excess[j]) if point.excess[j] > SLACK else 0.0,
+                reachable=reachable[j],
+                alone=alone[j],
+            )
+            for j, text in enumerate(self.goal.constraints)
+        )
+
+
+def lower(goal: Goal) -> Goal:
+    """``maximize recall_at_precision(p)`` as ``maximize recall subject to precision >= p``."""
+    body = goal.objective
+    while isinstance(body, Named):
+        body = body.body
+    if not isinstance(body, Best):
+        return goal
+    if body.sense != goal.sign:
+        better = "maximize" if body.sense > 0 else "minimize"
+        raise GoalError(f'"{goal}": {goal.objective} is the best value already; {better} it')
+    return Goal(goal.sense, body.objective, (body.constraint, *goal.constraints))  # type: ignore[arg-type]
+
+
+def _moved_by_decisions(text: object, leaves: list[Any]) -> None:
+    curves = [leaf for leaf in leaves if isinstance(leaf, Curve)]
+    if curves:
+        raise GoalError(
+            f'"{text}" judges scores, and no operating point can change it; tune a goal on '
+            "decisions, such as recall, precision, f1 or cost"
+        )
+    if any(leaf.event.about(KEPT) for leaf in leaves if isinstance(leaf, Total)):
+        raise GoalError(f'"{text}" is about abstaining, and this rule decides every row')
+    if all(isinstance(leaf, Total) and leaf.threshold_free() for leaf in leaves):
+        raise GoalError(f'"{text}" does not depend on the decisions; there is nothing to choose')

@@ -1,0 +1,61 @@
+"""One threshold for all rows: exact over every distinct score, in one sort."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setpoint.decisions.frontier import Frontier, spread_over
+from setpoint.decisions.problem import Point, Problem
+from setpoint.decisions.rule import DecisionRule
+from setpoint.expressions import Scan, Sweep
+from setpoint.expressions.constraint import SLACK
+
+
+def tune_threshold(problem: Problem) -> DecisionRule:
+    """The best threshold, exactly: every candidate is looked at."""
+    sweep = Sweep(problem.columns)
+    readings = problem.scan(sweep)
+    index, feasible = readings.choose()
+    point = _point(problem, sweep, index)
+    nearest = [int(np.argmin(excess)) for excess in readings.excess]
+    reachable = [_point(problem, sweep, i).sides[j] for j, i in enumerate(nearest)]
+    alone = [bool(e[i] <= SLACK) for e, i in zip(readings.excess, nearest, strict=True)]
+    binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
+    return DecisionRule(
+        goal=problem.goal,
+        task=problem.columns.task,
+        kind="threshold",
+        feasible=feasible,
+        value=point.value,
+        rows=problem.columns.size,
+        held=problem.held(point, reachable, alone, binding),
+        threshold=float(sweep.thresholds[index]),
+        frontier=_frontier(problem, sweep, readings, [index, *nearest]),
+    )
+
+
+def _point(problem: Problem, sweep: Sweep, index: int) -> Point:
+    env = {}
+    for leaf in problem.leaves():
+        state = sweep.state(leaf, index, index + 1)
+        env[leaf] = state if isinstance(state, float) else float(state[0])
+    return problem.at(env)
+
+
+def _improves_without(readings: Scan, j: int, index: int) -> bool:
+    """Whether the objective would be better if constraint j were dropped."""
+    best = readings.best(readings.feasible(leaving_out=j))
+    return best is not None and readings.merit[best] > readings.merit[index] + SLACK
+
+
+def _frontier(problem: Problem, sweep: Sweep, readings: Scan, also: list[int]) -> Frontier:
+    indices = np.union1d(spread_over(sweep.size), np.array(also, np.int64))
+    points = [_point(problem, sweep, int(i)) for i in indices]
+    return Frontier(
+        objective=str(problem.goal.objective),
+        constraints=tuple(map(str, problem.goal.constraints)),
+        thresholds=tuple(sweep.thresholds[indices].astype(float).tolist()),
+        values=tuple(p.value for p in points),
+        sides=tuple(tuple(p.sides[j] for p in points) for j in range(len(problem.constraints))),
+        feasible=tuple(p.feasible for p in points),
+    )

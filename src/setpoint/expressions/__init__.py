@@ -1,0 +1,64 @@
+"""The language: events, totals, arithmetic, reductions, curves; printing, parsing, evaluation.
+
+Reads top to bottom: an expression is a tree (`node`, `arithmetic`, `several`, `over`, `named`) over
+leaves (`totals`, `curves`, `best`) that are measured on `columns` (`intake` checks them) as one
+`task` declares; `evaluate` joins the two.
+"""
+
+from setpoint.expressions.arithmetic import Absolute, Bound, Expression, Number, Power, Product, Ratio, Sum
+from setpoint.expressions.best import Best
+from setpoint.expressions.columns import Columns
+from setpoint.expressions.constraint import Constraint
+from setpoint.expressions.curves import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall
+from setpoint.expressions.evaluate import Reading, Totals, measure
+from setpoint.expressions.events import Event, Label, Literal
+from setpoint.expressions.intake import take_groups, take_in, take_scores
+from setpoint.expressions.leaf import Leaf
+from setpoint.expressions.named import Named
+from setpoint.expressions.over import Over
+from setpoint.expressions.parsing import Parser
+from setpoint.expressions.scan import Scan, scan
+from setpoint.expressions.several import Several
+from setpoint.expressions.sweep import Sweep
+from setpoint.expressions.task import Task
+from setpoint.expressions.totals import Spread, Total, rate
+
+__all__ = [
+    "Absolute",
+    "AtK",
+    "Auroc",
+    "Best",
+    "Bound",
+    "Columns",
+    "Constraint",
+    "Curve",
+    "Event",
+    "Expression",
+    "Label",
+    "Leaf",
+    "Literal",
+    "Named",
+    "Ndcg",
+    "Number",
+    "Over",
+    "Parser",
+    "Power",
+    "PrecisionOverRecall",
+    "Product",
+    "Ratio",
+    "Reading",
+    "Scan",
+    "Several",
+    "Spread",
+    "Sum",
+    "Sweep",
+    "Task",
+    "Total",
+    "Totals",
+    "measure",
+    "rate",
+    "scan",
+    "take_groups",
+    "take_in",
+    "take_scores",
+]

@@ -1,0 +1,526 @@
+"""Expressions and their arithmetic.
+
+An expression is frozen data. Operators between expressions and numbers build trees of the nodes in
+this file; ``>= <= ==`` build constraints; equality compares normal forms.
+"""
+
+from __future__ import annotations
+
+import json
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from setpoint._core.arrays import both, holds_everywhere, is_tensor, plain_bool, square_root, where
+from setpoint._core.errors import GoalError, KindError
+from setpoint.expressions import intervals
+from setpoint.expressions.calling import Measurable
+from setpoint.expressions.columns import Columns
+from setpoint.expressions.constraint import Constraint
+from setpoint.expressions.evaluate import Reading
+from setpoint.expressions.events import RESERVED, Event, Label, Literal
+from setpoint.expressions.intervals import Interval
+from setpoint.expressions.node import ATOM, POWER, PRODUCT, SUM, common_direction
+
+
+class Expression(Measurable):
+    """A function of totals, as frozen data.
+
+    Arithmetic with numbers and expressions gives expressions; ``>= <= ==`` with a number, and
+    ``>= <=`` with an expression, give constraints; ``==`` between expressions compares their normal
+    forms. Calling an expression evaluates it exactly.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> 0.65 * sp.accuracy + 0.35 * sp.recall
+    metric('0.65 * accuracy + 0.35 * recall')
+    >>> sp.recall == sp.tpr
+    True
+    """
+
+    __array_ufunc__ = None  # numpy scalars on the left leave the operators to us
+
+    def of(self, label: Label) -> Expression:
+        """The metric of one class against the rest: ``recall.of("cat")``."""
+        return Bound(self, label=label)
+
+    def on(self, **conditions: Label) -> Expression:
+        """The metric on the rows of a group: ``recall.on(group="b")``."""
+        if not conditions:
+            raise GoalError('say on which rows: metric.on(group="b")')
+        for column in conditions:
+            if column in RESERVED:
+                raise GoalError(f'"{column}" is a word of the language, not a group column')
+        return Bound(self, conditions=tuple(sorted(conditions.items())))
+
+    # --- operators ---------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Expression:
+        return _combine(Sum, self, other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return _combine(Sum, other, self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return self + (-_lift(other, "-"))
+
+    def __rsub__(self, other: Any) -> Expression:
+        return _lift(other, "-") + (-self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return _combine(Product, self, other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return _combine(Product, other, self)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return Ratio(self, _lift(other, "/"))
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return Ratio(_lift(other, "/"), self)
+
+    def __pow__(self, exponent: Any) -> Expression:
+        if not _is_number(exponent):
+            raise KindError(f"an exponent must be a number; got {exponent!r}")
+        return Power(self, float(exponent))
+
+    def __neg__(self) -> Expression:
+        return Product((Number(-1.0), self))
+
+    def __abs__(self) -> Expression:
+        return Absolute(self)
+
+    def __ge__(self, other: Any) -> Constraint:
+        return Constraint(self, ">=", _lift(other, ">="))
+
+    def __le__(self, other: Any) -> Constraint:
+        return Constraint(self, "<=", _lift(other, "<="))
+
+    def __gt__(self, other: Any) -> Constraint:
+        raise KindError(f'"{self} > {other}": a strict bound cannot be told from >=; write >=')
+
+    def __lt__(self, other: Any) -> Constraint:
+        raise KindError(f'"{self} < {other}": a strict bound cannot be told from <=; write <=')
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Expression):
+            return self.normal().key() == other.normal().key()
+        if _is_number(other):
+            return Constraint(self, "==", Number(float(other)))  # type: ignore[arg-type]
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.normal().key())
+
+    def __bool__(self) -> bool:
+        raise KindError(f'the expression "{self}" has no truth value; compare it or evaluate it')
+
+    def __str__(self) -> str:
+        return self.text()[0]
+
+    def __repr__(self) -> str:
+        return f"metric({str(self)!r})"
+
+
+# --- building blocks -------------------------------------------------------------------------
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, numbers.Real) and not isinstance(x, bool)
+
+
+def _lift(x: Any, operator: str) -> Expression:
+    if isinstance(x, Expression):
+        return x
+    if _is_number(x):
+        return Number(float(x))
+    raise KindError(f"{x!r} cannot stand beside {operator} in an expression; numbers and metrics can")
+
+
+def _combine(node: type[Sum] | type[Product], a: Any, b: Any) -> Expression:
+    return node((_lift(a, "+"), _lift(b, "+")))
+
+
+def number_text(x: float) -> str:
+    """A number as written in goals: 0.9, 2, 1e-06."""
+    return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
+
+
+def literal_text(x: Label) -> str:
+    """A label or an option as written in goals: "b", 3, 0.5, true."""
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    return number_text(x) if isinstance(x, int | float) else json.dumps(x, ensure_ascii=False)
+
+
+def grouped(node: Expression, least: int) -> str:
+    """The text of a node, in parentheses if it binds less tightly than ``least``."""
+    text, binding = node.text()
+    return text if binding >= least else f"({text})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Number(Expression):
+    """A constant."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        if self.value != self.value or self.value in (float("inf"), float("-inf")):
+            raise GoalError(f"{self.value} cannot stand in an expression; numbers are finite")
+
+    def children(self) -> tuple[Expression, ...]:
+        return ()
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        return Reading(self.value)
+
+    def text(self) -> tuple[str, int]:
+        return number_text(self.value), ATOM if self.value >= 0 else SUM
+
+    def latex(self) -> str:
+        return number_text(self.value)
+
+    def key(self) -> tuple:
+        return ("number", self.value)
+
+    def interval(self) -> Interval:
+        return self.value, self.value
+
+    def better(self) -> int | None:
+        return None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(Expression):
+    """a + b + …; a − b is a + (−1)·b."""
+
+    terms: tuple[Expression, ...]
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.terms
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Sum(children)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        parts = [term.read(env) for term in self.terms]
+        value = reduce(lambda a, b: a + b, (p.value for p in parts))
+        return Reading(value, reduce(both, (p.defined for p in parts)))
+
+    def text(self) -> tuple[str, int]:
+        first, *rest = (grouped(term, SUM) for term in self.terms)
+        signed = (f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in rest)
+        return first + "".join(signed), SUM
+
+    def latex(self) -> str:
+        first, *rest = (term.latex() for term in self.terms)
+        signed = (f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in rest)
+        return first + "".join(signed)
+
+    def key(self) -> tuple:
+        return ("sum", tuple(term.key() for term in self.terms))
+
+    def interval(self) -> Interval:
+        return reduce(intervals.add, (term.interval() for term in self.terms))
+
+    def better(self) -> int | None:
+        return common_direction([term.better() for term in self.terms])
+
+    def normal(self) -> Expression:
+        """Σ cⱼ·xⱼ + c with like terms joined, sorted by key."""
+        constant, factors, bodies = 0.0, {}, {}
+        pending = [term.normal() for term in self.terms]
+        while pending:
+            term = pending.pop()
+            if isinstance(term, Sum):
+                pending.extend(term.terms)
+                continue
+            coefficient, body = _split(term)
+            if body is None:
+                constant += coefficient
+            else:
+                bodies[body.key()] = body
+                factors[body.key()] = factors.get(body.key(), 0.0) + coefficient
+        terms = [_scaled(factors[k], bodies[k]) for k in sorted(bodies, key=repr) if factors[k] != 0]
+        if constant != 0 or not terms:
+            terms.append(Number(constant))
+        return terms[0] if len(terms) == 1 else Sum(tuple(terms))
+
+
+def _split(term: Expression) -> tuple[float, Expression | None]:
+    """A normal term as coefficient and body."""
+    if isinstance(term, Number):
+        return term.value, None
+    if isinstance(term, Product) and isinstance(term.factors[0], Number):
+        rest = term.factors[1:]
+        return term.factors[0].value, rest[0] if len(rest) == 1 else Product(rest)
+    return 1.0, term
+
+
+def _scaled(coefficient: float, body: Expression) -> Expression:
+    if coefficient == 1:
+        return body
+    factors = body.factors if isinstance(body, Product) else (body,)
+    return Product((Number(coefficient), *factors))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(Expression):
+    """a · b · …"""
+
+    factors: tuple[Expression, ...]
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.factors
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Product(children)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        parts = [factor.read(env) for factor in self.factors]
+        value = reduce(lambda a, b: a * b, (p.value for p in parts))
+        return Reading(value, reduce(both, (p.defined for p in parts)))
+
+    def text(self) -> tuple[str, int]:
+        return self._written(" * ", lambda x, least: grouped(x, least))
+
+    def latex(self) -> str:
+        def part(x: Expression, least: int) -> str:
+            return x.latex() if x.text()[1] >= least else rf"\left({x.latex()}\right)"
+
+        return self._written(r" \cdot ", part)[0]
+
+    def _written(self, times: str, part: Callable[[Expression, int], str]) -> tuple[str, int]:
+        first, *rest = self.factors
+        if isinstance(first, Number) and first.value < 0:
+            sign = [] if first.value == -1 and rest else [number_text(-first.value)]
+            tail = [part(x, POWER) for x in rest]
+            return "-" + times.join(sign + tail), SUM
+        return times.join([part(first, PRODUCT), *(part(x, POWER) for x in rest)]), PRODUCT
+
+    def key(self) -> tuple:
+        return ("product", tuple(factor.key() for factor in self.factors))
+
+    def interval(self) -> Interval:
+        return reduce(intervals.multiply, (factor.interval() for factor in self.factors))
+
+    def better(self) -> int | None:
+        sign = 1 if self.factors[0].interval()[0] >= 0 else -1
+        varying = [f for f in self.factors if not isinstance(f, Number)]
+        if len(varying) > 1 and any(f.interval()[0] < 0 for f in varying):
+            return 0
+        up = common_direction([f.better() for f in varying])
+        return up and up * (sign if isinstance(self.factors[0], Number) else 1)
+
+    def normal(self) -> Expression:
+        """c·x·y·… with the constant first and the others sorted by key."""
+        constant, rest = 1.0, []
+        pending = [factor.normal() for factor in self.factors]
+        while pending:
+            factor = pending.pop()
+            if isinstance(factor, Product):
+                pending.extend(factor.factors)
+            elif isinstance(factor, Number):
+                constant *= factor.value
+            else:
+                rest.append(factor)
+        rest.sort(key=lambda f: repr(f.key()))
+        if constant == 0 or not rest:
+            return Number(constant)
+        if len(rest) == 1 and isinstance(rest[0], Sum) and constant != 1:
+            return Sum(tuple(Product((Number(constant), t)) for t in rest[0].terms)).normal()
+        return _scaled(constant, rest[0] if len(rest) == 1 else Product(tuple(rest)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ratio(Expression):
+    """numerator / denominator; undefined, with the value ``empty``, where the denominator is 0."""
+
+    numerator: Expression
+    denominator: Expression
+    empty: float = 0.0
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.numerator, self.denominator
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Ratio(*children, empty=self.empty)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        top, bottom = self.numerator.read(env), self.denominator.read(env)
+        defined = both(top.defined, bottom.defined)
+        filled = bottom.value != 0
+        if isinstance(filled, bool):
+            value = top.value / bottom.value if filled else self.empty
+        elif holds_everywhere(filled):
+            return Reading(top.value / bottom.value, defined)
+        else:
+            # The divisor is made 1 first, so that neither a value nor a gradient becomes NaN.
+            value = where(filled, top.value / where(filled, bottom.value, 1.0), self.empty)
+        return Reading(value, both(defined, filled))
+
+    def text(self) -> tuple[str, int]:
+        return f"{grouped(self.numerator, PRODUCT)} / {grouped(self.denominator, POWER)}", PRODUCT
+
+    def latex(self) -> str:
+        return rf"\frac{{{self.numerator.latex()}}}{{{self.denominator.latex()}}}"
+
+    def key(self) -> tuple:
+        return ("ratio", self.numerator.key(), self.denominator.key(), self.empty)
+
+    def interval(self) -> Interval:
+        low, high = self.denominator.interval()
+        if low <= 0 <= high:
+            return intervals.WHOLE
+        quotient = intervals.multiply(self.numerator.interval(), (1 / high, 1 / low))
+        return intervals.hull(quotient, (self.empty, self.empty))
+
+    def better(self) -> int | None:
+        if isinstance(self.denominator, Number):
+            sign = 1 if self.denominator.value > 0 else -1
+            up = self.numerator.better()
+            return up if up is None else sign * up
+        return 0
+
+    def normal(self) -> Expression:
+        """A constant divisor becomes a factor."""
+        top, bottom = self.numerator.normal(), self.denominator.normal()
+        if isinstance(bottom, Number) and bottom.value != 0:
+            return Product((Number(1 / bottom.value), top)).normal()
+        return Ratio(top, bottom, self.empty)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Power(Expression):
+    """baseᵖ; undefined, with the value 0, where that is no real number."""
+
+    base: Expression
+    exponent: float
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.base,)
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Power(*children, exponent=self.exponent)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        base = self.base.read(env)
+        if self.exponent > 0 and self.exponent == int(self.exponent):
+            return Reading(base.value**self.exponent, base.defined)
+        if self.exponent == 0.5:
+            real = base.value >= 0
+            # A gradient of √0 would be infinite; such points get the value 0 and no gradient.
+            positive = base.value > 0 if is_tensor(base.value) else real
+            root = square_root(where(positive, base.value, 1.0))
+            return Reading(where(positive, root, 0.0), both(base.defined, plain_bool(real)))
+        real = base.value > 0
+        value = where(real, where(real, base.value, 1.0) ** self.exponent, 0.0)
+        return Reading(value, both(base.defined, plain_bool(real)))
+
+    def text(self) -> tuple[str, int]:
+        exponent = number_text(self.exponent)
+        exponent = f"({exponent})" if self.exponent < 0 else exponent
+        return f"{grouped(self.base, ATOM)} ** {exponent}", POWER
+
+    def latex(self) -> str:
+        if self.exponent == 0.5:
+            return rf"\sqrt{{{self.base.latex()}}}"
+        return rf"\left({self.base.latex()}\right)^{{{number_text(self.exponent)}}}"
+
+    def key(self) -> tuple:
+        return ("power", self.base.key(), self.exponent)
+
+    def interval(self) -> Interval:
+        return intervals.power(self.base.interval(), self.exponent)
+
+    def better(self) -> int | None:
+        up = self.base.better()
+        if up is None or self.base.interval()[0] < 0:
+            return None if up is None else 0
+        return up if self.exponent > 0 else -up
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Absolute(Expression):
+    """|x|."""
+
+    inner: Expression
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.inner,)
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Absolute(*children)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        inner = self.inner.read(env)
+        return Reading(abs(inner.value), inner.defined)
+
+    def text(self) -> tuple[str, int]:
+        return f"abs({self.inner})", ATOM
+
+    def latex(self) -> str:
+        return rf"\left|{self.inner.latex()}\right|"
+
+    def key(self) -> tuple:
+        return ("absolute", self.inner.key())
+
+    def interval(self) -> Interval:
+        return intervals.absolute(self.inner.interval())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bound(Expression):
+    """An expression of one class (``of``) or on the rows of a group (``on``)."""
+
+    inner: Expression
+    label: Label = None
+    conditions: tuple[tuple[str, Label], ...] = ()
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.inner,)
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Bound(*children, label=self.label, conditions=self.conditions)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        return self._bind(self.inner).read(env)
+
+    def _bind(self, inner: Expression) -> Expression:
+        if self.label is not None:
+            return inner.map_leaves(lambda leaf: leaf.of(self.label))
+        rows = Event(frozenset(Literal(column, value) for column, value in self.conditions))
+        return inner.map_leaves(lambda leaf: leaf.within(rows))
+
+    def expand(self, columns: Columns) -> Expression:
+        """Fill the class or the rows into the leaves."""
+        return self._bind(self.inner).expand(columns)
+
+    def normal(self) -> Expression:
+        """The inner normal form with the class or the rows filled in."""
+        return self._bind(self.inner.normal()).normal()
+
+    def text(self) -> tuple[str, int]:
+        return f"{grouped(self.inner, ATOM)}.{self._suffix()}", ATOM
+
+    def _suffix(self) -> str:
+        if self.label is not None:
+            return f"of({literal_text(self.label)})"
+        return f"on({', '.join(f'{c}={literal_text(v)}' for c, v in self.conditions)})"
+
+    def latex(self) -> str:
+        below = ", ".join(f"{c}={v}" for c, v in self.conditions) if self.conditions else self.label
+        return rf"{{{self.inner.latex()}}}_{{\text{{{below}}}}}"
+
+    def key(self) -> tuple:
+        return ("bound", self.inner.key(), repr(self.label), repr(self.conditions))
+
+    def interval(self) -> Interval:
+        return self.inner.interval()
+
+    def better(self) -> int | None:
+        return self.inner.better()

@@ -1,0 +1,47 @@
+"""The value of one metric at the best threshold that holds another: ``recall_at_precision(0.9)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setpoint.expressions.columns import Columns
+from setpoint.expressions.constraint import Constraint
+from setpoint.expressions.curves import Curve, Scored
+from setpoint.expressions.events import EVERYTHING, Event, Label
+from setpoint.expressions.node import Node
+from setpoint.expressions.scan import scan
+from setpoint.expressions.sweep import Sweep
+from setpoint.expressions.task import Task
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Best(Curve):
+    """Best value of ``objective`` over all thresholds at which ``constraint`` holds.
+
+    Thresholds at which either is an empty rate do not count; ``empty`` is the value where none is
+    left.
+    """
+
+    objective: Node
+    sense: int
+    constraint: Constraint
+    empty: float
+    where: Event = EVERYTHING
+    label: Label = None
+    by: str | None = None
+
+    def measure_one(self, rows: Scored) -> float:
+        columns = Columns(Task(), rows.gain > 0, scores=rows.scores, weight=rows.weight)
+        over = scan(Sweep(columns), self.objective, self.sense, [self.constraint])
+        index, feasible = over.choose()
+        return self.sense * float(over.merit[index]) if feasible else self.empty
+
+    def key(self) -> tuple:
+        return (
+            "best",
+            self.objective.normal().key(),
+            self.sense,
+            str(self.constraint),
+            self.where.key(),
+            repr(self.label),
+        )

@@ -1,0 +1,91 @@
+"""A node: what every part of an expression knows of itself.
+
+An atom knows only itself: its children, how it reads their values, which values it can take, which
+way is better, how it is written. The rewritings (normal form, ground form) follow from that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from setpoint.expressions import intervals
+from setpoint.expressions.columns import Columns
+from setpoint.expressions.evaluate import Reading
+from setpoint.expressions.intervals import Interval
+
+SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a text binds
+
+
+class Node(ABC):
+    """A part of a frozen tree."""
+
+    need: ClassVar[str | None] = None  #: what a leaf looks at: "decisions", "scores" or "rows"
+
+    @abstractmethod
+    def children(self) -> tuple[Any, ...]:
+        """The parts below it."""
+
+    def rebuild(self, children: tuple[Any, ...]) -> Any:
+        """The same node over other children."""
+        del children
+        return self
+
+    @abstractmethod
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        """The value, given the states of the leaves (numbers or arrays)."""
+
+    @abstractmethod
+    def text(self) -> tuple[str, int]:
+        """How it is written, and how tightly that binds."""
+
+    @abstractmethod
+    def latex(self) -> str:
+        """The expression as LaTeX, without the dollar signs."""
+
+    @abstractmethod
+    def key(self) -> tuple:
+        """A hashable form of the node; equal for equal structure."""
+
+    def interval(self) -> Interval:
+        """An interval that holds every value it can take."""
+        return intervals.WHOLE
+
+    def better(self) -> int | None:
+        """1 if higher is better, −1 if lower is, 0 if unknown, None for a constant."""
+        return 0
+
+    def normal(self) -> Any:
+        """Normal form: names resolved, sums and products flat, sorted and folded."""
+        return self.rebuild(tuple(child.normal() for child in self.children()))
+
+    def expand(self, columns: Columns) -> Any:
+        """Ground form: names and "by=" resolved over the classes and groups of the columns."""
+        return self.rebuild(tuple(child.expand(columns) for child in self.children()))
+
+    def map_leaves(self, change: Callable[[Any], Any]) -> Any:
+        """The same expression over changed leaves."""
+        if self.need is not None:
+            return change(self)
+        return self.rebuild(tuple(child.map_leaves(change) for child in self.children()))
+
+    def walk(self) -> Iterator[Any]:
+        """The node and everything below it, depth first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+    def leaves(self) -> tuple[Any, ...]:
+        """The distinct leaves, in order of appearance."""
+        return tuple(dict.fromkeys(node for node in self.walk() if node.need is not None))
+
+    def needs(self) -> set[str]:
+        """What its leaves look at."""
+        return {node.need for node in self.walk() if node.need is not None}
+
+
+def common_direction(directions: list[int | None]) -> int | None:
+    """The direction all agree on (constants aside), or 0."""
+    known = {d for d in directions if d is not None}
+    return None if not known else known.pop() if len(known) == 1 else 0

@@ -1,0 +1,128 @@
+"""Reductions over classes, groups, target bins: ``macro(f1)``, ``worst(recall, by="group")``.
+
+Which classes and groups there are is known only with the rows, so a reduction is a node of its own
+until ``expand`` writes it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint._core.words import did_you_mean, listing
+from setpoint.expressions import intervals
+from setpoint.expressions.arithmetic import Expression, Product, Ratio, Sum
+from setpoint.expressions.columns import Columns
+from setpoint.expressions.evaluate import Reading
+from setpoint.expressions.events import BIN, RESERVED, Event, Literal, actual
+from setpoint.expressions.intervals import Interval
+from setpoint.expressions.node import ATOM
+from setpoint.expressions.several import Several
+from setpoint.expressions.totals import Total
+
+#: name -> (what it is by default taken over, what it is)
+HOWS = {
+    "macro": ("class", "mean over classes"),
+    "micro": ("class", "totals summed over classes"),
+    "weighted": ("class", "mean over classes, weighted by their rows"),
+    "balanced": ("bin", "mean over the target bins that hold rows"),
+    "present": ("class", "mean over the classes that hold rows"),
+    "summed": ("class", "sum over classes"),
+    "worst": (None, "the worst of them"),
+    "gap": (None, "greatest minus least"),
+    "ratio": (None, "least over greatest"),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Over(Expression):
+    """A reduction of ``inner`` over the values of ``by``."""
+
+    how: str
+    inner: Expression
+    by: str
+
+    def __post_init__(self) -> None:
+        usual, _ = HOWS[self.how]
+        if not isinstance(self.inner, Expression):
+            raise GoalError(f"{self.how}(…) takes a metric; got {self.inner!r}")
+        if self.by == "query":
+            raise GoalError(f'{self.how}(…, by="query"): ranking metrics take by="query" themselves')
+        if self.by in RESERVED and self.by != BIN:
+            words = ("class", "group", "bin")
+            hint = did_you_mean(self.by, words, f"take {listing(words)} or a column's name")
+            raise GoalError(f'{self.how}(…, by="{self.by}"): {hint}')
+        if usual is not None and self.by != usual:
+            raise GoalError(f'{self.how}(…) is taken over each {usual}, not by="{self.by}"')
+        if self.how == "worst" and not self.inner.better():
+            raise GoalError(
+                f'worst({self.inner}): it is not known whether higher or lower is better for "'
+                f'{self.inner}"; use min(…) or max(…) of the parts, or gap'
+            )
+        if self.how == "micro" and any(isinstance(x, Over) for x in self.inner.walk()):
+            raise GoalError(f"micro({self.inner}): a micro average takes a metric of one class")
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.inner,)
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        return Over(self.how, *children, by=self.by)
+
+    def read(self, env: Mapping[Any, Any]) -> Reading:
+        raise GoalError(f'"{self}" must be expanded over rows before it is read')
+
+    def expand(self, columns: Columns) -> Expression:
+        """Write the reduction out over the values present or declared."""
+        if self.how == "micro":
+            return self.inner.map_leaves(
+                lambda leaf: Sum(tuple(leaf.of(label) for label in columns.classes))
+            ).expand(columns)
+        parts = tuple(part.expand(columns) for part in self._parts(columns))
+        skip = self.by == BIN or self.how == "present"
+        if self.how in ("macro", "balanced", "present"):
+            return Several("mean", parts, skip)
+        if self.how == "summed":
+            return Sum(parts)
+        if self.how == "worst":
+            return Several("min" if self.inner.better() == 1 else "max", parts, skip)
+        if self.how == "gap":
+            return Several("max", parts, skip) - Several("min", parts, skip)
+        if self.how == "ratio":
+            return Ratio(Several("min", parts, skip), Several("max", parts, skip))
+        support = [Total(actual).of(label) for label in columns.classes]
+        terms = tuple(Product(pair) for pair in zip(support, parts, strict=True))
+        return Ratio(Sum(terms), Sum(tuple(support)))
+
+    def _parts(self, columns: Columns) -> list[Expression]:
+        if self.by == "class":
+            return [
+                self.inner.map_leaves(lambda leaf, label=label: leaf.of(label))
+                for label in columns.classes
+            ]
+        values = range(columns.bins) if self.by == BIN else columns.group_values(self.by)
+        rows = [Event(frozenset([Literal(self.by, value)])) for value in values]
+        return [self.inner.map_leaves(lambda leaf, r=r: leaf.within(r)) for r in rows]
+
+    def text(self) -> tuple[str, int]:
+        by = "" if HOWS[self.how][0] == self.by else f', by="{self.by}"'
+        return f"{self.how}({self.inner}{by})", ATOM
+
+    def latex(self) -> str:
+        below = "" if HOWS[self.how][0] == self.by else rf"_{{\text{{{self.by}}}}}"
+        return rf"\operatorname{{{self.how}}}{below}\left({self.inner.latex()}\right)"
+
+    def key(self) -> tuple:
+        return (self.how, self.inner.key(), self.by)
+
+    def interval(self) -> Interval:
+        low, high = self.inner.interval()
+        if self.how == "gap":
+            return 0.0, high - low
+        if self.how == "ratio":
+            return intervals.UNIT if low >= 0 else intervals.WHOLE
+        return intervals.WHOLE if self.how == "summed" else (low, high)
+
+    def better(self) -> int | None:
+        return {"gap": -1, "ratio": 1, "summed": 0}.get(self.how, self.inner.better())

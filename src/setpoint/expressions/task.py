@@ -1,0 +1,155 @@
+"""The task: what labels, scores and bins mean. Declared once, checked at the door, never guessed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint._core.errors import KindError
+from setpoint._core.words import did_you_mean, listing
+from setpoint.expressions.events import RESERVED, Label
+
+KINDS = ("binary", "multiclass", "multilabel", "ranking", "regression")
+SCORES = ("raw", "probability", "logit")
+REST = "rest"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the columns of a problem mean.
+
+    Parameters
+    ----------
+    kind : {"binary", "multiclass", "multilabel", "ranking", "regression"}
+    positive : label, optional
+        The positive label of a binary task, set against all others. Without it the labels must be
+        0 and 1, or booleans, and 1 is positive.
+    classes : sequence of labels, optional
+        The classes of a multiclass task, or the names of the labels of a multilabel one, in the
+        order of the columns of a score matrix. Without it a multiclass task takes the sorted
+        labels it sees, a multilabel task the column numbers.
+    score : {"raw", "probability", "logit"}
+        The kind of score. A probability is checked to lie in [0, 1]; nothing is ever converted.
+    edges : sequence of float, optional
+        Inner edges of the target bins of a regression task; bin j holds edges[j-1] <= y < edges[j].
+        Without it ten bins of equal width span the targets seen.
+    groups : mapping of column to values, optional
+        The values of each group column. Needed only where totals of several shards are merged.
+
+    Examples
+    --------
+    >>> Task.binary(positive="fraud").positive
+    'fraud'
+    """
+
+    kind: str = "binary"
+    positive: Label = None
+    classes: tuple[Label, ...] | None = None
+    score: str = "raw"
+    edges: tuple[float, ...] | None = None
+    groups: tuple[tuple[str, tuple[Label, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            hint = did_you_mean(self.kind, KINDS, f"choose from {listing(KINDS)}.")
+            raise KindError(f"unknown task {self.kind!r}: {hint}")
+        if self.score not in SCORES:
+            hint = did_you_mean(self.score, SCORES, f"choose from {listing(SCORES)}.")
+            raise KindError(f"unknown kind of score {self.score!r}: {hint}")
+        if self.classes is not None:
+            if len(set(self.classes)) != len(self.classes) or len(self.classes) < 1:
+                raise KindError(f"classes must differ from each other; got {listing(self.classes)}")
+            if any(c is None for c in self.classes):
+                raise KindError("None cannot be a class; give every class a name or a number")
+        if self.positive is not None and self.kind != "binary":
+            raise KindError(
+                f"positive={self.positive!r} belongs to a binary task, and this one is {self.kind}"
+            )
+        edges = self.edges
+        if edges is not None and (
+            not all(map(math.isfinite, edges))
+            or any(a >= b for a, b in zip(edges[:-1], edges[1:], strict=True))
+        ):
+            raise KindError(f"edges must be finite and increasing; got {listing(edges)}")
+        for column, _ in self.groups:
+            if column in RESERVED:
+                raise KindError(f'"{column}" is a word of the language, not a group column')
+
+    @classmethod
+    def binary(cls, positive: Label = None, score: str = "raw", **more: Any) -> Task:
+        """Two classes, one of them positive."""
+        return cls("binary", positive=positive, score=score, groups=_groups(more))
+
+    @classmethod
+    def multiclass(
+        cls, classes: Iterable[Label] | None = None, score: str = "raw", **more: Any
+    ) -> Task:
+        """One of several classes per row."""
+        return cls("multiclass", classes=_tuple(classes), score=score, groups=_groups(more))
+
+    @classmethod
+    def multilabel(
+        cls, classes: Iterable[Label] | None = None, score: str = "raw", **more: Any
+    ) -> Task:
+        """Any number of labels per row, as a 0/1 matrix."""
+        return cls("multilabel", classes=_tuple(classes), score=score, groups=_groups(more))
+
+    @classmethod
+    def ranking(cls) -> Task:
+        """Relevances (0 or more) and scores, by query."""
+        return cls("ranking")
+
+    @classmethod
+    def regression(cls, edges: Iterable[float] | None = None, **more: Any) -> Task:
+        """Real targets and predictions."""
+        return cls("regression", edges=_tuple(edges), groups=_groups(more))
+
+    @classmethod
+    def make(cls, task: Task | str | None, positive: Label = None) -> Task:
+        """A task from a task, a word or nothing (binary), with ``positive`` filled in."""
+        if not isinstance(task, Task | str | None):
+            raise KindError(f"task must be a word or a Task; got {type(task).__name__}")
+        made = task if isinstance(task, Task) else cls(task or "binary")
+        if positive is None:
+            return made
+        if made.positive not in (None, positive):
+            raise KindError(f"positive={positive!r} contradicts the task's {made.positive!r}")
+        return Task(made.kind, positive, made.classes, made.score, made.edges, made.groups)
+
+    def group_values(self, column: str) -> tuple[Label, ...] | None:
+        """The declared values of a group column, or None."""
+        return dict(self.groups).get(column)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        full = {
+            "kind": self.kind,
+            "positive": self.positive,
+            "classes": None if self.classes is None else list(self.classes),
+            "score": self.score,
+            "edges": None if self.edges is None else list(self.edges),
+            "groups": {name: list(values) for name, values in self.groups},
+        }
+        return {name: value for name, value in full.items() if value not in (None, {})}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            kind=data["kind"],
+            positive=data.get("positive"),
+            classes=_tuple(data.get("classes")),
+            score=data.get("score", "raw"),
+            edges=_tuple(data.get("edges")),
+            groups=_groups(data),
+        )
+
+
+def _tuple(items: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    return None if items is None else tuple(items)
+
+
+def _groups(more: Mapping[str, Any]) -> tuple[tuple[str, tuple[Label, ...]], ...]:
+    return tuple((name, tuple(values)) for name, values in (more.get("groups") or {}).items())

@@ -1,0 +1,171 @@
+"""A goal: one objective, any number of constraints. Frozen, printable, and parsed back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint._core.errors import GoalError, KindError
+from setpoint.expressions import Constraint, Expression, Parser
+from setpoint.metrics import NAMES, metric
+
+MAXIMIZE, MINIMIZE = "maximize", "minimize"
+_SENSES = {
+    **dict.fromkeys(("maximize", "maximise", "max"), MAXIMIZE),
+    **dict.fromkeys(("minimize", "minimise", "min"), MINIMIZE),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Goal:
+    """``maximize objective subject to constraints``.
+
+    Parameters
+    ----------
+    sense : {"maximize", "minimize"}
+    objective : Expression
+    constraints : tuple of Constraint
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> goal = sp.maximize(sp.recall).subject_to(sp.precision >= 0.9)
+    >>> print(goal)
+    maximize recall subject to precision >= 0.9
+    >>> goal == sp.Goal.parse(str(goal))
+    True
+    """
+
+    sense: str
+    objective: Expression
+    constraints: tuple[Constraint, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.sense not in (MAXIMIZE, MINIMIZE):
+            raise GoalError(f'a goal begins with maximize or minimize, not "{self.sense}"')
+        if not isinstance(self.objective, Expression):
+            raise KindError(f"the objective must be a metric; got {self.objective!r}")
+        if not self.objective.needs():
+            raise GoalError(f'the objective "{self.objective}" is a number; there is nothing to do')
+        for constraint in self.constraints:
+            if not isinstance(constraint, Constraint):
+                raise KindError(
+                    f"a constraint compares a metric, for example precision >= 0.9; got {constraint!r}"
+                )
+
+    @property
+    def sign(self) -> int:
+        """1 to maximize, −1 to minimize."""
+        return 1 if self.sense == MAXIMIZE else -1
+
+    def subject_to(self, *constraints: Constraint | str) -> Goal:
+        """The same goal under further constraints, given as constraints or as text."""
+        read = tuple(_read_constraint(c) if isinstance(c, str) else c for c in constraints)
+        return Goal(self.sense, self.objective, self.constraints + read)
+
+    @classmethod
+    def parse(cls, text: str) -> Goal:
+        """Read a goal from text.
+
+        ``maximize … [subject to … >= …, … <= … and …]``; ``%`` after a number divides by 100.
+
+        Raises
+        ------
+        GoalSyntaxError
+            With the place of the mistake and, where there is one, the nearest valid word.
+        """
+        return _parse(Parser(text, NAMES))
+
+    @classmethod
+    def of(cls, goal: Goal | Expression | str) -> Goal:
+        """A goal from a goal, a text, or a metric whose direction is known."""
+        if isinstance(goal, Goal):
+            return goal
+        if isinstance(goal, str):
+            return cls.parse(goal)
+        if isinstance(goal, Expression) and goal.better():
+            return cls(MAXIMIZE if goal.better() == 1 else MINIMIZE, goal)
+        raise KindError(
+            'a goal is needed, for example "maximize recall subject to precision >= 0.9"; '
+            f"got {goal!r}"
+        )
+
+    def __str__(self) -> str:
+        held = ", ".join(map(str, self.constraints))
+        return f"{self.sense} {self.objective}" + (f" subject to {held}" if held else "")
+
+    def __repr__(self) -> str:
+        return f"Goal.parse({str(self)!r})"
+
+    def latex(self) -> str:
+        """The goal as LaTeX, without the dollar signs."""
+        head = rf"\{self.sense[:3]}\; {self.objective.latex()}"
+        held = r",\; ".join(c.latex() for c in self.constraints)
+        return head + (rf"\quad \text{{s.t.}}\quad {held}" if held else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; expressions stand as text."""
+        return {
+            "sense": self.sense,
+            "objective": str(self.objective),
+            "constraints": [str(c) for c in self.constraints],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Goal:
+        """Read what :meth:`to_json` wrote."""
+        constraints = tuple(_read_constraint(text) for text in data["constraints"])
+        return cls(data["sense"], metric(data["objective"]), constraints)
+
+
+def maximize(objective: Expression | str) -> Goal:
+    """The goal to make a metric as high as possible."""
+    return Goal(MAXIMIZE, metric(objective) if isinstance(objective, str) else objective)
+
+
+def minimize(objective: Expression | str) -> Goal:
+    """The goal to make a metric as low as possible."""
+    return Goal(MINIMIZE, metric(objective) if isinstance(objective, str) else objective)
+
+
+def _read_constraint(text: str) -> Constraint:
+    parser = Parser(text, NAMES)
+    constraint = parser.constraint()
+    if parser.now.kind != "end":
+        parser.fail(f'cannot read "{parser.now.word}" after a constraint')
+    return constraint
+
+
+def _parse(parser: Parser) -> Goal:
+    word = parser.now
+    if not parser.skip(*_SENSES):
+        parser.fail('a goal begins with "maximize" or "minimize"')
+    if parser.now.kind == "end":
+        parser.fail(f"say what to {word.word.lower()}")
+    objective = parser.sum()
+    if not objective.needs():
+        parser.fail("the objective is a number; name a metric", word)
+    if parser.now.kind == "end":
+        return Goal(_SENSES[word.word.lower()], objective)
+    if not _subject_to(parser):
+        hint = "constraints follow after \"subject to\""
+        parser.fail(f'cannot read "{parser.now.word}" here; {hint}')
+    constraints = [parser.constraint()]
+    while parser.skip(",", "and"):
+        constraints.append(parser.constraint())
+    if parser.now.kind != "end":
+        parser.fail(f'cannot read "{parser.now.word}" after a constraint; join them by a comma')
+    return Goal(_SENSES[word.word.lower()], objective, tuple(constraints))
+
+
+def _subject_to(parser: Parser) -> bool:
+    """Read "subject to", "such that", "s.t." or "st"."""
+    for first, second in (("subject", "to"), ("such", "that")):
+        if parser.skip(first):
+            if not parser.skip(second):
+                parser.fail(f'after "{first}" stands "{second}"')
+            return True
+    if parser.skip("s"):
+        return parser.skip(".") and parser.skip("t") and (parser.skip(".") or True)
+    return parser.skip("st")

@@ -1,0 +1,201 @@
+"""Metrics of decisions about one class: rates and functions of TP, FP, FN, TN.
+
+Each row is a tree over totals; see :mod:`setpoint.expressions.totals` for Rate(q | e).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint.expressions import Expression, Over, Ratio, Total, rate
+from setpoint.expressions.events import actual, correct, decided, not_actual, not_decided
+from setpoint.expressions.intervals import NONNEGATIVE
+from setpoint.metrics.row import HIGHER, LOWER, NEITHER, Row, metric
+
+_SIGNED = (-1.0, 1.0)
+
+tp = metric("tp", Total(decided & actual), HIGHER, NONNEGATIVE)
+fp = metric("fp", Total(decided & not_actual), LOWER, NONNEGATIVE)
+fn = metric("fn", Total(not_decided & actual), LOWER, NONNEGATIVE)
+tn = metric("tn", Total(not_decided & not_actual), HIGHER, NONNEGATIVE)
+
+precision = metric("precision", rate(actual, given=decided))
+recall = metric("recall", rate(decided, given=actual))
+specificity = metric("specificity", rate(not_decided, given=not_actual))
+fpr = metric("fpr", rate(decided, given=not_actual), LOWER)
+fnr = metric("fnr", rate(not_decided, given=actual), LOWER)
+npv = metric("npv", rate(not_actual, given=not_decided))
+fdr = metric("fdr", rate(not_actual, given=decided), LOWER)
+false_omission_rate = metric("false_omission_rate", rate(actual, given=not_decided), LOWER)
+accuracy = metric("accuracy", rate(correct))
+error_rate = metric("error_rate", 1 - rate(correct), LOWER)
+balanced_accuracy = metric("balanced_accuracy", Over("present", recall, "class"))
+positive_rate = metric("positive_rate", rate(decided), NEITHER)
+prevalence = metric("prevalence", rate(actual), NEITHER)
+jaccard = metric("jaccard", Ratio(Total(decided & actual), Total(decided) + Total(actual) - tp))
+g_mean = metric("g_mean", (recall * specificity) ** 0.5)
+youden = metric("youden", recall + specificity - 1, HIGHER, _SIGNED)
+
+# With s rows in all, c of them correct, pₖ decided and tₖ actually in class k:
+_rows, _hits = Total(), Total(correct)
+_by_chance = Over("summed", Total(decided) * Total(actual), "class")
+_decided_apart = Over("summed", Total(decided) * (_rows - Total(decided)), "class")
+_actual_apart = Over("summed", Total(actual) * (_rows - Total(actual)), "class")
+_chance_apart = Over("summed", Total(decided) * (_rows - Total(actual)), "class")
+_covariance = _hits * _rows - _by_chance
+
+mcc = metric("mcc", Ratio(_covariance, (_decided_apart * _actual_apart) ** 0.5), HIGHER, _SIGNED)
+kappa = metric("kappa", Ratio(_covariance, _chance_apart), HIGHER, _SIGNED)
+
+
+def _f_beta(beta: float) -> Expression:
+    b2 = float(beta) ** 2
+    return Ratio((1 + b2) * Total(decided & actual), Total(decided) + b2 * Total(actual))
+
+
+f1 = metric("f1", _f_beta(1))
+
+
+def f_beta(beta: float) -> Expression:
+    """F-beta: (1+β²) TP / ((1+β²) TP + β² FN + FP); recall counts β times as much as precision.
+
+    Examples
+    --------
+    >>> f_beta(2)([1, 1, 0], [1, 0, 0])
+    0.5555555555555556
+    """
+    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 < beta < math.inf:
+        raise GoalError(f"f_beta({beta!r}): beta is a positive number")
+    return metric("f_beta", _f_beta(beta), arguments=((None, beta),))
+
+
+def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expression:
+    """Mean cost per row: (c_fp FP + c_fn FN + c_tp TP + c_tn TN) / rows; a gain is negative.
+
+    Examples
+    --------
+    >>> cost(fp=1, fn=10)([1, 0, 0, 0], [0, 1, 0, 0])
+    2.75
+    """
+    prices: dict[str, Any] = {"fp": fp, "fn": fn, "tp": tp, "tn": tn}
+    for name, price in prices.items():
+        if isinstance(price, bool) or not isinstance(price, int | float) or not math.isfinite(price):
+            raise GoalError(f"cost({name}={price!r}): a cost is a finite number")
+    given = {name: price for name, price in prices.items() if price != 0}
+    if not given:
+        raise GoalError("cost() needs at least one cost that is not 0, for example cost(fp=1, fn=10)")
+    events = {
+        "fp": decided & not_actual,
+        "fn": not_decided & actual,
+        "tp": decided & actual,
+        "tn": not_decided & not_actual,
+    }
+    first, *rest = (price * Total(events[name]) for name, price in given.items())
+    span = (float(min(prices.values())), float(max(prices.values())))
+    return metric("cost", Ratio(sum(rest, first), Total()), LOWER, span, tuple(given.items()))
+
+
+_SK = "scikit-learn: "
+ROWS = (
+    Row("tp", tp, "TP = Σ w s y", _SK + "confusion_matrix", "decided and actual"),
+    Row("fp", fp, "FP = Σ w s (1−y)", _SK + "confusion_matrix", "decided, not actual"),
+    Row("fn", fn, "FN = Σ w (1−s) y", _SK + "confusion_matrix", "actual, not decided"),
+    Row("tn", tn, "TN = Σ w (1−s)(1−y)", _SK + "confusion_matrix", "neither"),
+    Row(
+        "precision",
+        precision,
+        "TP / (TP + FP)",
+        _SK + "precision_score",
+        "share of the decided that are right",
+        ("ppv",),
+    ),
+    Row(
+        "recall",
+        recall,
+        "TP / (TP + FN)",
+        _SK + "recall_score",
+        "share of the positives that are caught",
+        ("tpr", "sensitivity"),
+    ),
+    Row(
+        "specificity",
+        specificity,
+        "TN / (TN + FP)",
+        _SK + "recall_score(pos_label=0)",
+        "share of the negatives that are left alone",
+        ("tnr",),
+    ),
+    Row("fpr", fpr, "FP / (FP + TN)", "brute force", "share of the negatives that are decided"),
+    Row("fnr", fnr, "FN / (FN + TP)", "brute force", "share of the positives that are missed"),
+    Row("npv", npv, "TN / (TN + FN)", "brute force", "share of the left that are negative"),
+    Row("fdr", fdr, "FP / (TP + FP)", "brute force", "share of the decided that are wrong"),
+    Row(
+        "false_omission_rate",
+        false_omission_rate,
+        "FN / (FN + TN)",
+        "brute force",
+        "share of the left that are positive",
+    ),
+    Row(
+        "accuracy",
+        accuracy,
+        "correct / rows",
+        _SK + "accuracy_score",
+        "share of rows decided correctly; multilabel: all labels right",
+    ),
+    Row("error_rate", error_rate, "1 − accuracy", _SK + "zero_one_loss", "share decided wrongly"),
+    Row(
+        "balanced_accuracy",
+        balanced_accuracy,
+        "mean of the recalls of the classes present",
+        _SK + "balanced_accuracy_score",
+        "accuracy if every class had equally many rows",
+    ),
+    Row("f1", f1, "2 TP / (2 TP + FP + FN)", _SK + "f1_score", "harmonic mean of the two"),
+    Row(
+        "f_beta",
+        f_beta,
+        "(1+β²) TP / ((1+β²) TP + β² FN + FP)",
+        _SK + "fbeta_score",
+        "recall counts β times as much as precision",
+        usage="f_beta(2)",
+    ),
+    Row(
+        "jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)
+    ),
+    Row(
+        "mcc",
+        mcc,
+        "(c s − Σ pₖ tₖ) / √(Σ pₖ (s−pₖ) · Σ tₖ (s−tₖ))",
+        _SK + "matthews_corrcoef",
+        "correlation of decided and actual",
+    ),
+    Row(
+        "kappa",
+        kappa,
+        "(c s − Σ pₖ tₖ) / (s² − Σ pₖ tₖ)",
+        _SK + "cohen_kappa_score",
+        "agreement beyond chance",
+    ),
+    Row("g_mean", g_mean, "√(TPR · TNR)", "brute force", "geometric mean of the two recalls"),
+    Row("youden", youden, "TPR + TNR − 1", "brute force", "informedness", ("informedness",)),
+    Row(
+        "positive_rate",
+        positive_rate,
+        "(TP + FP) / rows",
+        "brute force",
+        "share of rows decided positive",
+        ("selection_rate",),
+    ),
+    Row("prevalence", prevalence, "P / rows", "brute force", "share of rows that are positive"),
+    Row(
+        "cost",
+        cost,
+        "(c_fp FP + c_fn FN + …) / rows",
+        "brute force",
+        "mean cost per row",
+        usage="cost(fp=1, fn=10)",
+    ),
+)

@@ -1,0 +1,73 @@
+"""Metrics of a whole curve, and of rankings by query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from setpoint.expressions import Auroc, Expression, Ndcg, PrecisionOverRecall
+from setpoint.metrics.row import HIGHER, Row, metric
+
+auroc = metric("auroc", Auroc(), HIGHER)
+average_precision = metric("average_precision", PrecisionOverRecall())
+mean_average_precision = metric("mean_average_precision", PrecisionOverRecall(by="query"))
+auprc = replace(average_precision, name="auprc")
+
+
+def ndcg(k: int | None = None, *, gain: str = "linear") -> Expression:
+    """Normalised discounted cumulative gain of the first k, mean over queries.
+
+    DCG = Σ_{rank ≤ k} g / log₂(rank + 1) over its greatest value; g is the relevance, or
+    2^relevance − 1 with ``gain="exponential"``; tied rows share the mean of their gains.
+
+    Examples
+    --------
+    >>> ndcg(2)([2, 0, 1], [0.1, 0.9, 0.8], task="ranking").round(4)
+    0.2398
+    """
+    first = () if k is None else ((None, int(k)),)
+    arguments = first if gain == "linear" else (*first, ("gain", gain))
+    return metric("ndcg", Ndcg(None if k is None else int(k), gain), arguments=arguments)
+
+
+ROWS = (
+    Row(
+        "auroc",
+        auroc,
+        "P(score of a positive > score of a negative) + ½ P(equal)",
+        "scikit-learn: roc_auc_score",
+        "area under the ROC curve; partial up to max_fpr, McClish-corrected unless "
+        "standardized=false",
+        usage="auroc, auroc(max_fpr=0.05), auroc(max_fpr=0.05, standardized=false)",
+    ),
+    Row(
+        "average_precision",
+        average_precision,
+        "Σₖ (Rₖ − Rₖ₋₁) Pₖ",
+        "scikit-learn: average_precision_score",
+        "mean precision over all recalls",
+        usage='average_precision, average_precision(by="query")',
+    ),
+    Row(
+        "auprc",
+        auprc,
+        "(1/(1−r)) Σₖ max(0, Rₖ − max(Rₖ₋₁, r)) Pₖ",
+        "brute force",
+        "mean precision over the recalls from min_recall to 1",
+        usage="auprc, auprc(min_recall=0.95)",
+    ),
+    Row(
+        "mean_average_precision",
+        mean_average_precision,
+        "mean over queries of average precision",
+        "scikit-learn: average_precision_score per query",
+        "average precision by query",
+    ),
+    Row(
+        "ndcg",
+        ndcg,
+        "DCG / greatest DCG, mean over queries",
+        "scikit-learn: ndcg_score",
+        "normalised discounted cumulative gain",
+        usage='ndcg(10), ndcg(10, gain="exponential")',
+    ),
+)

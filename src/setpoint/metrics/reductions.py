@@ -1,0 +1,145 @@
+"""Reductions: over classes, groups and target bins; least, greatest, absolute value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint.expressions import Expression, Over, Several
+from setpoint.expressions.events import actual, decided
+from setpoint.expressions.totals import Total
+from setpoint.metrics.row import LOWER, Row, metric
+
+
+def macro(inner: Expression) -> Expression:
+    """Mean over classes, each against the rest.
+
+    Examples
+    --------
+    >>> from setpoint.metrics.binary import recall
+    >>> macro(recall)(["a", "a", "b"], ["a", "b", "b"], task="multiclass")
+    0.75
+    """
+    return Over("macro", inner, "class")
+
+
+def micro(inner: Expression) -> Expression:
+    """The metric of the totals summed over classes."""
+    return Over("micro", inner, "class")
+
+
+def weighted(inner: Expression) -> Expression:
+    """Mean over classes, weighted by the rows of each."""
+    return Over("weighted", inner, "class")
+
+
+def balanced(inner: Expression) -> Expression:
+    """Mean over the target bins that hold rows, for regression."""
+    return Over("balanced", inner, "bin")
+
+
+def worst(inner: Expression, *, by: str) -> Expression:
+    """The worst value over classes, groups or bins; the metric's direction says which that is.
+
+    Examples
+    --------
+    >>> from setpoint.metrics.binary import recall
+    >>> worst(recall, by="group")([1, 1, 1], [1, 0, 1], group=["a", "a", "b"])
+    0.5
+    """
+    return Over("worst", inner, by)
+
+
+def gap(inner: Expression, *, by: str) -> Expression:
+    """Greatest minus least value over classes, groups or bins."""
+    return Over("gap", inner, by)
+
+
+def ratio(inner: Expression, *, by: str) -> Expression:
+    """Least over greatest value over classes or groups (the 80 % rule is ratio >= 0.8)."""
+    return Over("ratio", inner, by)
+
+
+def minimum(*parts: Expression) -> Expression:
+    """The least of several metrics."""
+    return _several("min", parts)
+
+
+def maximum(*parts: Expression) -> Expression:
+    """The greatest of several metrics."""
+    return _several("max", parts)
+
+
+def absolute(inner: Expression) -> Expression:
+    """The absolute value."""
+    if not isinstance(inner, Expression):
+        raise GoalError(f"abs(…) takes a metric; got {inner!r}")
+    return abs(inner)
+
+
+def _several(how: str, parts: tuple[Any, ...]) -> Expression:
+    lifted = [part if isinstance(part, Expression) else None for part in parts]
+    if len(parts) < 2 or None in [None if x is None else 0 for x in lifted]:
+        raise GoalError(f"{how}(…) takes two or more metrics; got {', '.join(map(str, parts))}")
+    return Several(how, tuple(x for x in lifted if x is not None))
+
+
+hamming_loss = metric(
+    "hamming_loss",
+    Over(
+        "macro",
+        (Total(decided) + Total(actual) - 2 * Total(decided & actual)) / Total(),
+        "class",
+    ),
+    LOWER,
+    tasks=("multilabel",),
+)
+
+_SK = "scikit-learn: average="
+ROWS = (
+    Row("macro", macro, "(1/K) Σ_c M_c", _SK + '"macro"', "mean over classes", usage="macro(f1)"),
+    Row("micro", micro, "M(Σ_c totals_c)", _SK + '"micro"', "pooled classes", usage="micro(f1)"),
+    Row(
+        "weighted",
+        weighted,
+        "Σ_c n_c M_c / Σ_c n_c",
+        _SK + '"weighted"',
+        "mean over classes by their rows",
+        usage="weighted(f1)",
+    ),
+    Row(
+        "balanced",
+        balanced,
+        "mean over target bins",
+        "brute force",
+        "mean over the target bins that hold rows",
+        usage="balanced(mae)",
+    ),
+    Row(
+        "worst",
+        worst,
+        "min or max over by",
+        "brute force",
+        "the worst class, group or bin",
+        usage='worst(recall, by="group")',
+    ),
+    Row("gap", gap, "max − min over by", "brute force", "gap", usage='gap(recall, by="group")'),
+    Row(
+        "ratio",
+        ratio,
+        "min / max over by",
+        "brute force",
+        "least over greatest",
+        usage='ratio(positive_rate, by="group")',
+    ),
+    Row("min", minimum, "min(a, b, …)", "brute force", "the least", usage="min(precision, recall)"),
+    Row("max", maximum, "max(a, b, …)", "brute force", "the greatest", usage="max(fpr, fnr)"),
+    Row("abs", absolute, "|a|", "brute force", "absolute value", usage="abs(precision - recall)"),
+    Row(
+        "hamming_loss",
+        hamming_loss,
+        "wrong labels / labels",
+        "scikit-learn: hamming_loss",
+        "share of single labels decided wrongly (multilabel)",
+    ),
+)

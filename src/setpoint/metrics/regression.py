@@ -1,0 +1,29 @@
+"""Metrics of real predictions."""
+
+from __future__ import annotations
+
+from setpoint.expressions import Ratio, Spread, Total
+from setpoint.expressions.intervals import NONNEGATIVE
+from setpoint.metrics.row import HIGHER, LOWER, Row, metric
+
+_ONLY = ("regression",)
+_squared = Total(quantity="squared error")
+
+mae = metric("mae", Ratio(Total(quantity="absolute error"), Total()), LOWER, NONNEGATIVE, (), _ONLY)
+mse = metric("mse", Ratio(_squared, Total()), LOWER, NONNEGATIVE, (), _ONLY)
+rmse = metric("rmse", mse**0.5, LOWER, NONNEGATIVE, (), _ONLY)
+r2 = metric("r2", 1 - Ratio(_squared, Spread(), empty=1.0), HIGHER, (float("-inf"), 1.0), (), _ONLY)
+
+_SK = "scikit-learn: "
+ROWS = (
+    Row("mae", mae, "Σ w |y − ŷ| / Σ w", _SK + "mean_absolute_error", "mean absolute error"),
+    Row("mse", mse, "Σ w (y − ŷ)² / Σ w", _SK + "mean_squared_error", "mean squared error"),
+    Row("rmse", rmse, "√MSE", _SK + "root_mean_squared_error", "root mean squared error"),
+    Row(
+        "r2",
+        r2,
+        "1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²",
+        _SK + "r2_score",
+        "share of the spread explained; 0 where the targets do not vary",
+    ),
+)

@@ -1,0 +1,68 @@
+"""A row of the table of metrics, and the short way to write one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint.expressions import Expression, Named
+from setpoint.expressions.intervals import UNIT, Interval
+
+HIGHER, LOWER, NEITHER = 1, -1, 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the table says of one metric.
+
+    Parameters
+    ----------
+    name : str
+    what : Expression or callable
+        The metric, or the factory that makes it.
+    formula : str
+    reference : str
+        The outside truth it is tested against.
+    says : str
+        One sentence.
+    aliases : tuple of str
+    usage : str
+        How it is written, where it takes arguments.
+    """
+
+    name: str
+    what: Expression | Callable[..., Expression]
+    formula: str
+    reference: str
+    says: str
+    aliases: tuple[str, ...] = ()
+    usage: str = ""
+
+    def named(self) -> dict[str, Any]:
+        """The metric under its name and under each alias."""
+        table: dict[str, Any] = {self.name: self.what}
+        for alias in self.aliases:
+            named = isinstance(self.what, Named)
+            table[alias] = replace(self.what, name=alias) if named else self.what
+        return table
+
+
+def metric(
+    name: str,
+    body: Expression,
+    better: int = HIGHER,
+    span: Interval = UNIT,
+    arguments: tuple[tuple[str | None, Any], ...] = (),
+    tasks: tuple[str, ...] = (),
+) -> Named:
+    """A named metric."""
+    return Named(name, body, better, span, arguments, tasks)
+
+
+def share(metric_name: str, value: Any) -> float:
+    """Check an argument that is a rate."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise GoalError(f"{metric_name}({value!r}): the argument is a rate, a number in [0, 1]")
+    return float(value)

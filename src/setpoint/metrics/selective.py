@@ -1,0 +1,23 @@
+"""Metrics of decisions that may abstain; pass ``abstained=``, True where nothing was decided."""
+
+from __future__ import annotations
+
+from setpoint.expressions import Event, Literal, Ratio, Total, rate
+from setpoint.expressions.events import CORRECT, kept
+from setpoint.metrics.row import LOWER, Row, metric
+
+_wrong = Event(frozenset([Literal(CORRECT, holds=False)]))
+
+coverage = metric("coverage", rate(kept))
+selective_risk = metric("selective_risk", Ratio(Total(_wrong & kept), Total(kept)), LOWER)
+
+ROWS = (
+    Row("coverage", coverage, "kept / rows", "brute force", "share of rows decided at all"),
+    Row(
+        "selective_risk",
+        selective_risk,
+        "wrong and kept / kept",
+        "brute force",
+        "share of the decided rows that are decided wrongly",
+    ),
+)

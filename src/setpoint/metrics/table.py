@@ -1,0 +1,41 @@
+"""The table of metrics: every name that a goal may use. A row is a promise; the tests hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setpoint._core.errors import GoalSyntaxError
+from setpoint.expressions import Expression, Parser
+from setpoint.metrics import binary, points, ranking, reductions, regression, selective
+from setpoint.metrics.row import Row
+
+METRICS: dict[str, Row] = {
+    row.name: row
+    for room in (binary, points, ranking, reductions, regression, selective)
+    for row in room.ROWS
+}
+
+#: Every name and alias, with the metric or factory it stands for.
+NAMES: dict[str, Any] = {name: what for row in METRICS.values() for name, what in row.named().items()}
+
+
+def metric(text: str) -> Expression:
+    """Read an expression from text.
+
+    Examples
+    --------
+    >>> metric("0.65 * accuracy + 0.35 * recall")
+    metric('0.65 * accuracy + 0.35 * recall')
+
+    Raises
+    ------
+    GoalSyntaxError
+        With the place of the mistake and the nearest valid word.
+    """
+    parser = Parser(text, NAMES)
+    expression = parser.sum()
+    if parser.now.kind != "end":
+        parser.fail(f'cannot read "{parser.now.word}" here')
+    if not expression.needs():
+        raise GoalSyntaxError("a number alone is no metric", text, 0, len(text))
+    return expression

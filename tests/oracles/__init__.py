@@ -1,0 +1,1 @@
+"""Independent references: small nasty data, and every value computed without the library."""
