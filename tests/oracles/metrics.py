@@ -598,6 +598,13 @@ BINARY_DECISIONS = [
     _formula("cost(fp=1, fn=10)", _cost),
     _formula("youden", _youden),
     _brute("coverage", "binary", "decisions", _coverage),
+    _brute("error_rate", "binary", "decisions", _arithmetic(lambda *c: 1 - _accuracy(*c))),
+    _brute(
+        "false_omission_rate",
+        "binary",
+        "decisions",
+        _arithmetic(lambda tp, fp, fn, tn: _over(fn, fn + tn)),
+    ),
     _brute("selective_risk", "binary", "decisions", _selective_risk),
 ]
 

@@ -65,7 +65,11 @@ def label_blocks(columns: Columns) -> list[Block]:
     blocks = []
     for index, label in enumerate(columns.classes):
         part = Columns(
-            Task(), actual[:, index], scores=scores[:, index], weight=columns.weight, groups=columns.groups
+            Task(),
+            actual[:, index],
+            scores=scores[:, index],
+            weight=columns.weight,
+            groups=columns.groups,
         )
 
         def own(leaf: Total, label: Label = label) -> Total | None:

@@ -46,7 +46,9 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
     """
     frontier = rule.frontier
     if frontier is None:
-        raise GoalError(f'a rule of kind "{rule.kind}" has no trade-off along one threshold to draw')
+        raise GoalError(
+            f'a rule of kind "{rule.kind}" has no trade-off along one threshold to draw'
+        )
     ax = _axes(ax)
     y = _floats(frontier.values)
     feasible = np.array(frontier.feasible)

@@ -135,7 +135,9 @@ class DecisionRule:
 
     def _refuse_extra(self, group: Any, query: Any) -> None:
         if group is not None and self.kind != "per-group":
-            raise KindError('this rule has one threshold for all; it takes no group. kind="per-group" makes one per group')
+            raise KindError(
+                'this rule has one threshold for all; it takes no group. kind="per-group" makes one per group'
+            )
         if query is not None and self.by != "query":
             raise KindError("this rule does not look at queries; leave query= out")
 
@@ -168,7 +170,9 @@ class DecisionRule:
         index = to_numpy(shifted.argmax(1))
         labels = np.array(classes)[index]
         numeric = labels.dtype.kind in "biuf"
-        return namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels
+        return (
+            namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels
+        )
 
     def _top(self, s: Array, query: Any) -> Array:
         scores = to_numpy(s)
@@ -183,7 +187,9 @@ class DecisionRule:
                 decided[rows[np.argsort(-scores[rows], kind="stable")[:k]]] = True
             return _like(decided, s)
         if k > scores.size:
-            raise DataError(f"k = {k} is more than the {scores.size} rows given; pass at least k rows")
+            raise DataError(
+                f"k = {k} is more than the {scores.size} rows given; pass at least k rows"
+            )
         decided = np.zeros(scores.size, bool)
         decided[np.argsort(-scores, kind="stable")[:k]] = True
         return _like(decided, s)
@@ -212,7 +218,10 @@ class DecisionRule:
         if self.value is None:
             return f"NOT FEASIBLE: {self.goal.objective} is an empty rate at every candidate."
         reached = f"{self.goal.objective} {self.value:.4g}"
-        parts = [f"{h.constraint} ({'empty' if h.value is None else f'{h.value:.4g}'})" for h in self.held]
+        parts = [
+            f"{h.constraint} ({'empty' if h.value is None else f'{h.value:.4g}'})"
+            for h in self.held
+        ]
         if self.feasible:
             held = f", {', '.join(parts)}" if parts else ""
             return f"{reached}{held} on {self.rows:,} rows."
@@ -301,7 +310,12 @@ class DecisionRule:
     def with_threshold(self, threshold: float) -> DecisionRule:
         """The rule with a threshold set by hand; what was found of the old one is dropped."""
         return replace(
-            self, kind="threshold", threshold=float(threshold), value=None, held=(), search="by hand"
+            self,
+            kind="threshold",
+            threshold=float(threshold),
+            value=None,
+            held=(),
+            search="by hand",
         )
 
 

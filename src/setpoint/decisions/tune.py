@@ -110,7 +110,9 @@ def tune(
 def _kind(kind: str | None, task: str, top: AtK | None) -> str:
     allowed = _KINDS_OF[task]
     if not allowed:
-        raise GoalError(f"a {task} task has no operating point to choose; evaluate the metric instead")
+        raise GoalError(
+            f"a {task} task has no operating point to choose; evaluate the metric instead"
+        )
     if kind is None:
         return "top-k" if top is not None else allowed[0]
     if kind not in allowed:
@@ -197,9 +199,7 @@ def _tune_blocks(problem: Problem, blocks: list, by: str | None) -> DecisionRule
         rest = tuple(c for i, c in enumerate(problem.constraints) if i != j)
         freed = replace(problem, constraints=rest)
         better = rule_at(freed, search(freed, blocks)[0])[0]
-        binding.append(
-            point.feasible and better.feasible and _gain(problem, better, point) > SLACK
-        )
+        binding.append(point.feasible and better.feasible and _gain(problem, better, point) > SLACK)
     return DecisionRule(
         goal=problem.goal,
         task=problem.columns.task,

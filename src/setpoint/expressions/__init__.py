@@ -5,7 +5,16 @@ leaves (`totals`, `curves`, `best`) that are measured on `columns` (`intake` che
 `task` declares; `evaluate` joins the two.
 """
 
-from setpoint.expressions.arithmetic import Absolute, Bound, Expression, Number, Power, Product, Ratio, Sum
+from setpoint.expressions.arithmetic import (
+    Absolute,
+    Bound,
+    Expression,
+    Number,
+    Power,
+    Product,
+    Ratio,
+    Sum,
+)
 from setpoint.expressions.best import Best
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.constraint import Constraint

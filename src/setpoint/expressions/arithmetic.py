@@ -137,7 +137,9 @@ def _lift(x: Any, operator: str) -> Expression:
         return x
     if _is_number(x):
         return Number(float(x))
-    raise KindError(f"{x!r} cannot stand beside {operator} in an expression; numbers and metrics can")
+    raise KindError(
+        f"{x!r} cannot stand beside {operator} in an expression; numbers and metrics can"
+    )
 
 
 def _combine(node: type[Sum] | type[Product], a: Any, b: Any) -> Expression:
@@ -245,7 +247,9 @@ class Sum(Expression):
             else:
                 bodies[body.key()] = body
                 factors[body.key()] = factors.get(body.key(), 0.0) + coefficient
-        terms = [_scaled(factors[k], bodies[k]) for k in sorted(bodies, key=repr) if factors[k] != 0]
+        terms = [
+            _scaled(factors[k], bodies[k]) for k in sorted(bodies, key=repr) if factors[k] != 0
+        ]
         if constant != 0 or not terms:
             terms.append(Number(constant))
         return terms[0] if len(terms) == 1 else Sum(tuple(terms))

@@ -88,7 +88,9 @@ class Curve(Leaf):
             ones = [namespace(s.scores).ones_like(s.scores) for s in (a, b)]
             filled = [s.weight if s.weight is not None else one for s, one in zip((a, b), ones)]
             weight = join(*filled)
-        return Scored(join(a.scores, b.scores), join(a.gain, b.gain), weight, join(a.query, b.query))
+        return Scored(
+            join(a.scores, b.scores), join(a.gain, b.gain), weight, join(a.query, b.query)
+        )
 
     def reading(self, state: Scored) -> Reading:
         rows = Scored(*(None if x is None else to_numpy(x) for x in state))

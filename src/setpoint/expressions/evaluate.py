@@ -70,7 +70,13 @@ class Totals(Mapping["Leaf", Any]):
     def value(self) -> Any:
         """The value of the expression: a float, or a 0-dimensional tensor for tensors."""
         value = self.ground.read(self).value
-        return float(value) if isinstance(value, int | float) or not hasattr(value, "ndim") else value
+        return (
+            float(value) if isinstance(value, int | float) or not hasattr(value, "ndim") else value
+        )
+
+    def defined(self) -> bool:
+        """Whether the value is more than a convention: no rate in it is empty (0/0)."""
+        return bool(self.ground.read(self).defined)
 
 
 def measure(expression: Node, columns: Columns) -> Totals:

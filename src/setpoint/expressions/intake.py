@@ -147,7 +147,9 @@ def _numeric(a: Array, name: str) -> Array:
     try:
         return a.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise KindError(f"{name} must be numbers; got {a.dtype} such as {a.ravel()[0]!r}") from error
+        raise KindError(
+            f"{name} must be numbers; got {a.dtype} such as {a.ravel()[0]!r}"
+        ) from error
 
 
 def _weight(x: Any, n: int) -> Array:
@@ -167,7 +169,9 @@ def _weight(x: Any, n: int) -> Array:
 def _flags(x: Any, n: int) -> Array:
     a = _array(x, "abstained", 1, n)
     if str(a.dtype) not in ("bool", "torch.bool"):
-        raise KindError(f"abstained must be booleans, True where nothing was decided; got {a.dtype}")
+        raise KindError(
+            f"abstained must be booleans, True where nothing was decided; got {a.dtype}"
+        )
     return a
 
 

@@ -49,7 +49,9 @@ class Over(Expression):
         if not isinstance(self.inner, Expression):
             raise GoalError(f"{self.how}(…) takes a metric; got {self.inner!r}")
         if self.by == "query":
-            raise GoalError(f'{self.how}(…, by="query"): ranking metrics take by="query" themselves')
+            raise GoalError(
+                f'{self.how}(…, by="query"): ranking metrics take by="query" themselves'
+            )
         if self.by in RESERVED and self.by != BIN:
             words = ("class", "group", "bin")
             hint = did_you_mean(self.by, words, f"take {listing(words)} or a column's name")

@@ -259,7 +259,9 @@ class Parser:
             self.fail(str(error), token, stop)
         except TypeError as error:
             reason = str(error)
-            self.fail(f"{token.word}: {reason}. It is written {_usage(token.word, found)}", token, stop)
+            self.fail(
+                f"{token.word}: {reason}. It is written {_usage(token.word, found)}", token, stop
+            )
 
 
 def _number(word: str) -> float:

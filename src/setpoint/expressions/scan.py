@@ -68,14 +68,13 @@ class Scan:
         if not self.excess or not eligible.any():
             return 0, False
         worst = np.where(eligible, np.maximum.reduce(self.excess), np.inf)
-        least = worst.min()
-        if not np.isfinite(least):
-            return 0, False
-        near = eligible & (worst <= least + SLACK)
+        near = eligible & (worst <= worst.min() + SLACK)
         return self.best(near) or 0, False
 
 
-def scan(candidates: Candidates, objective: Node, sense: int, constraints: Sequence[Constraint]) -> Scan:
+def scan(
+    candidates: Candidates, objective: Node, sense: int, constraints: Sequence[Constraint]
+) -> Scan:
     """Read a ground objective and ground constraints at every candidate, chunk by chunk."""
     m = candidates.size
     leaves = dict.fromkeys(objective.leaves())

@@ -35,7 +35,9 @@ class Several(Expression):
     def read(self, env: Mapping[Any, Any]) -> Reading:
         parts = [item.read(env) for item in self.items]
         if not self.skip or all(p.defined is True for p in parts):
-            return Reading(self._join([p.value for p in parts]), reduce(both, (p.defined for p in parts)))
+            return Reading(
+                self._join([p.value for p in parts]), reduce(both, (p.defined for p in parts))
+            )
         if self.how == "mean":
             count = sum(1.0 * p.defined for p in parts)
             total = sum(where(p.defined, p.value, 0.0) for p in parts)

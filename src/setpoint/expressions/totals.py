@@ -1,6 +1,6 @@
 """Totals: sums over rows, the leaves that every metric of decisions is made of.
 
-    Total(q) = Σᵢ wᵢ qᵢ          Rate(q | e) = Total(q ∧ e) / Total(e)
+Total(q) = Σᵢ wᵢ qᵢ          Rate(q | e) = Total(q ∧ e) / Total(e)
 """
 
 from __future__ import annotations
@@ -112,14 +112,15 @@ class Spread(Leaf):
         member = columns.membership(self.event)
         weight = weight if member is None else weight * member
         mass = weight.sum()
-        mean = (weight * y).sum() / xp.where(mass > 0, mass, mass + 1)
+        # Seen from one of its own rows the mean of equal targets is exact, and their spread 0.
+        pivot = y[weight > 0][:1].sum()
+        mean = pivot + (weight * (y - pivot)).sum() / _divisor(mass)
         return mass, mean, (weight * (y - mean) ** 2).sum()
 
     def merge(self, a: Any, b: Any) -> Any:
         mass = a[0] + b[0]
-        safe = namespace(mass).where(mass > 0, mass, mass + 1)
-        mean = (a[0] * a[1] + b[0] * b[1]) / safe
-        return mass, mean, a[2] + b[2] + (a[1] - b[1]) ** 2 * (a[0] * b[0] / safe)
+        apart, share = b[1] - a[1], b[0] / _divisor(mass)
+        return mass, a[1] + apart * share, a[2] + b[2] + apart**2 * a[0] * share
 
     def reading(self, state: Any) -> Reading:
         return Reading(state[2])
@@ -135,6 +136,10 @@ class Spread(Leaf):
 
     def interval(self) -> Interval:
         return NONNEGATIVE
+
+
+def _divisor(mass: Any) -> Any:
+    return namespace(mass).where(mass > 0, mass, mass + 1)
 
 
 def rate(of: Event, given: Event = EVERYTHING, empty: float = 0.0) -> Expression:

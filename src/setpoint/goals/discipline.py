@@ -90,7 +90,9 @@ def _reduction_fits(over: Over, kind: str) -> None:
 def _total_fits(total: Total, kind: str, one_class: bool, top: Any) -> None:
     about_errors = total.quantity != "one"
     if kind == "ranking":
-        raise GoalError(f"{top} judges decisions; a ranking task has scores: ndcg, precision_at_k, …")
+        raise GoalError(
+            f"{top} judges decisions; a ranking task has scores: ndcg, precision_at_k, …"
+        )
     if kind == "regression" and not about_errors and total.event.literals:
         raise GoalError(f"{top} judges classes; a regression task has mae, mse, rmse, r2")
     if kind != "regression" and about_errors:
@@ -175,7 +177,11 @@ def _affine(expression: Expression) -> tuple[tuple, float, float]:
         if len(rest) == 1:
             shift = sum(term.value for term in inner.terms if isinstance(term, Number))
             inner = rest[0]
-    if isinstance(inner, Product) and len(inner.factors) == 2 and isinstance(inner.factors[0], Number):
+    if (
+        isinstance(inner, Product)
+        and len(inner.factors) == 2
+        and isinstance(inner.factors[0], Number)
+    ):
         scale, inner = inner.factors[0].value, inner.factors[1]
     if isinstance(inner, Ratio):
         other = _complement(inner)

@@ -149,7 +149,7 @@ def _parse(parser: Parser) -> Goal:
     if parser.now.kind == "end":
         return Goal(_SENSES[word.word.lower()], objective)
     if not _subject_to(parser):
-        hint = "constraints follow after \"subject to\""
+        hint = 'constraints follow after "subject to"'
         parser.fail(f'cannot read "{parser.now.word}" here; {hint}')
     constraints = [parser.constraint()]
     while parser.skip(",", "and"):

@@ -81,11 +81,17 @@ def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expre
     """
     prices: dict[str, Any] = {"fp": fp, "fn": fn, "tp": tp, "tn": tn}
     for name, price in prices.items():
-        if isinstance(price, bool) or not isinstance(price, int | float) or not math.isfinite(price):
+        if (
+            isinstance(price, bool)
+            or not isinstance(price, int | float)
+            or not math.isfinite(price)
+        ):
             raise GoalError(f"cost({name}={price!r}): a cost is a finite number")
     given = {name: price for name, price in prices.items() if price != 0}
     if not given:
-        raise GoalError("cost() needs at least one cost that is not 0, for example cost(fp=1, fn=10)")
+        raise GoalError(
+            "cost() needs at least one cost that is not 0, for example cost(fp=1, fn=10)"
+        )
     events = {
         "fp": decided & not_actual,
         "fn": not_decided & actual,
@@ -162,9 +168,7 @@ ROWS = (
         "recall counts β times as much as precision",
         usage="f_beta(2)",
     ),
-    Row(
-        "jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)
-    ),
+    Row("jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)),
     Row(
         "mcc",
         mcc,

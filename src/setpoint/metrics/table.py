@@ -16,7 +16,9 @@ METRICS: dict[str, Row] = {
 }
 
 #: Every name and alias, with the metric or factory it stands for.
-NAMES: dict[str, Any] = {name: what for row in METRICS.values() for name, what in row.named().items()}
+NAMES: dict[str, Any] = {
+    name: what for row in METRICS.values() for name, what in row.named().items()
+}
 
 
 def metric(text: str) -> Expression:
