@@ -6,7 +6,7 @@
 'maximize recall subject to precision >= 0.9'
 """
 
-from setpoint import datasets
+from setpoint import datasets, metrics
 from setpoint._core.errors import (
     DataError,
     FileError,
@@ -28,7 +28,6 @@ from setpoint.decisions import (
 )
 from setpoint.goals import Constraint, Goal, Task, check, maximize, minimize
 from setpoint.metrics import *  # noqa: F403  the language: its names are listed once, in metrics.__all__
-from setpoint.metrics import __all__ as _metric_names
 
 __version__ = "0.1.0.dev0"
 
@@ -55,5 +54,6 @@ __all__ = [
     "pr_curve",
     "roc_curve",
     "tune",
-    *_metric_names,
+    "metrics",
 ]
+__all__ += metrics.__all__

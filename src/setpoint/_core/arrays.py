@@ -64,4 +64,8 @@ def square_root(x: Any) -> Any:
 
 def to_numpy(x: Any) -> np.ndarray:
     """``x`` on the host as a numpy array (lists and data frame columns included)."""
-    return x.detach().cpu().numpy() if is_tensor(x) else np.asarray(x)
+    if not is_tensor(x):
+        return np.asarray(x)
+    host = x.detach().cpu()
+    # numpy has no bfloat16; float32 holds each of its values exactly
+    return (host.float() if host.dtype == namespace(x).bfloat16 else host).numpy()

@@ -81,7 +81,7 @@ def label_blocks(columns: Columns) -> list[Block]:
             if {x.value for x in leaf.event.about(DECIDED, ACTUAL)} != {label}:
                 return None
             plain = {Literal(x.column, None, x.holds) for x in leaf.event.about(DECIDED, ACTUAL)}
-            return Total(Event(plain | leaf.event.without(DECIDED, ACTUAL).literals))
+            return Total(Event(frozenset(plain) | leaf.event.without(DECIDED, ACTUAL).literals))
 
         blocks.append(Block(label, Sweep(part), own))
     return blocks
@@ -113,8 +113,8 @@ class Mesh:
             mine = self.blocks[block].own(leaf)
             if mine is not None:
                 sweep = self.blocks[block].sweep
-                state = sweep.state(mine, 0, sweep.size)
-                total = total + (state if isinstance(state, float) else state[positions][index])
+                along = np.broadcast_to(sweep.state(mine, 0, sweep.size), sweep.size)
+                total = total + along[positions][index]
         return total
 
     def unravel(self, index: int) -> dict[int, int]:
@@ -128,8 +128,7 @@ def _at(block: Block, leaf: Any, position: int) -> float:
     mine = block.own(leaf)
     if mine is None:
         return 0.0
-    state = block.sweep.state(mine, position, position + 1)
-    return state if isinstance(state, float) else float(state[0])
+    return float(np.ravel(block.sweep.state(mine, position, position + 1))[0])
 
 
 def search(problem: Problem, blocks: Sequence[Block]) -> tuple[list[int], str]:

@@ -136,7 +136,8 @@ class DecisionRule:
     def _refuse_extra(self, group: Any, query: Any) -> None:
         if group is not None and self.kind != "per-group":
             raise KindError(
-                'this rule has one threshold for all; it takes no group. kind="per-group" makes one per group'
+                "this rule has one threshold for all and takes no group; tune with "
+                'kind="per-group" for one threshold per group'
             )
         if query is not None and self.by != "query":
             raise KindError("this rule does not look at queries; leave query= out")

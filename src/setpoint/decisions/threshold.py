@@ -38,7 +38,7 @@ def _point(problem: Problem, sweep: Sweep, index: int) -> Point:
     env = {}
     for leaf in problem.leaves():
         state = sweep.state(leaf, index, index + 1)
-        env[leaf] = state if isinstance(state, float) else float(state[0])
+        env[leaf] = float(np.ravel(state)[0])
     return problem.at(env)
 
 

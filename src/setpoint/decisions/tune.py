@@ -78,7 +78,8 @@ def tune(
     Examples
     --------
     >>> import setpoint as sp
-    >>> rule = sp.tune("maximize recall subject to precision >= 0.7", [0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> goal = "maximize recall subject to precision >= 0.7"
+    >>> rule = sp.tune(goal, [0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8])
     >>> rule.threshold, rule.feasible
     (0.4, True)
     """
@@ -167,7 +168,7 @@ def _group_column(columns: Columns, by: str | None) -> str:
 
 def _finish(problem: Problem, point: Point, **rule: Any) -> DecisionRule:
     """A rule whose search did not see every candidate: what is reachable is not known."""
-    unknown = [None] * len(point.sides)
+    unknown: list[float | None] = [None] * len(point.sides)
     alone = [e <= SLACK for e in point.excess]
     return DecisionRule(
         goal=problem.goal,

@@ -274,7 +274,7 @@ def _scaled(coefficient: float, body: Expression) -> Expression:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Product(Expression):
-    """a · b · …"""
+    """a · b · …, a product."""
 
     factors: tuple[Expression, ...]
 

@@ -1,4 +1,4 @@
-"""The value of one metric at the best threshold that holds another: ``recall_at_precision(0.9)``."""
+"""One metric at the best threshold that holds another: ``recall_at_precision(0.9)``."""
 
 from __future__ import annotations
 

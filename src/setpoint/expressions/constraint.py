@@ -53,7 +53,7 @@ class Constraint:
     def __bool__(self) -> bool:
         raise KindError(
             f'the constraint "{self}" is neither true nor false until it meets data. For a range '
-            f"write two constraints: subject_to(m >= a, m <= b); `a <= m <= b` and `and` do not work"
+            "write two constraints, subject_to(m >= a, m <= b); `a <= m <= b` and `and` do not work"
         )
 
     def __str__(self) -> str:

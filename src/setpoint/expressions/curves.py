@@ -34,8 +34,8 @@ class Scored(NamedTuple):
 class Curve(Leaf):
     """A leaf that judges scores.
 
-    Subclasses are frozen dataclasses with the fields ``where`` (rows), ``label`` (class in question)
-    and ``by`` (None or "query").
+    Subclasses are frozen dataclasses with the fields ``where`` (rows), ``label`` (the class in
+    question) and ``by`` (None or "query").
     """
 
     merges = "concatenate"
@@ -61,7 +61,7 @@ class Curve(Leaf):
             raise DataError(f"{self} judges scores, and only decisions were given; pass scores")
         if self.by == "query" and columns.query is None:
             raise DataError(f"{self} is taken by query: pass query=, the query of each row")
-        scores, gain = self._columns(columns)
+        scores, gain = self._columns(columns, columns.scores)
         weight = columns.weight
         rows = columns.membership(self.where)
         if rows is None:
@@ -70,14 +70,14 @@ class Curve(Leaf):
         query = None if columns.query is None else columns.query[keep]
         return Scored(scores[rows], gain[rows], None if weight is None else weight[rows], query)
 
-    def _columns(self, columns: Columns) -> tuple[Any, Any]:
+    def _columns(self, columns: Columns, scores: Any) -> tuple[Any, Any]:
         if columns.task.kind in ("ranking", "regression"):
-            return columns.scores, columns.actual
+            return scores, columns.actual
         gain = columns.membership(Event(frozenset([Literal(ACTUAL, self.label)])))
         if columns.task.kind == "binary":
             flip = self.label is not None and self.label != columns.classes[1]
-            return (-columns.scores if flip else columns.scores), gain
-        return columns.scores[:, columns.classes.index(self.label)], gain
+            return (-scores if flip else scores), gain
+        return scores[:, columns.classes.index(self.label)], gain
 
     def merge(self, a: Scored, b: Scored) -> Scored:
         def join(x: Any, y: Any) -> Any:
@@ -85,17 +85,19 @@ class Curve(Leaf):
 
         weight = join(a.weight, b.weight)
         if (a.weight is None) != (b.weight is None):
-            ones = [namespace(s.scores).ones_like(s.scores) for s in (a, b)]
-            filled = [s.weight if s.weight is not None else one for s, one in zip((a, b), ones)]
-            weight = join(*filled)
+            raise DataError(
+                "one shard has weights and the other has none; give all of them weights"
+            )
         return Scored(
             join(a.scores, b.scores), join(a.gain, b.gain), weight, join(a.query, b.query)
         )
 
     def reading(self, state: Scored) -> Reading:
         rows = Scored(*(None if x is None else to_numpy(x) for x in state))
-        by_query = rows.query is not None and (self.ranks or self.by == "query")
-        value = self._mean_over_queries(rows) if by_query else self.measure_one(rows)
+        if rows.query is not None and (self.ranks or self.by == "query"):
+            value = self._mean_over_queries(rows, rows.query)
+        else:
+            value = self.measure_one(rows)
         if value is None:
             place = "" if self.where == EVERYTHING else f" where {self.where}"
             raise DataError(
@@ -107,9 +109,9 @@ class Curve(Leaf):
             value = xp.as_tensor(value, dtype=xp.float64, device=state.scores.device)
         return Reading(value)
 
-    def _mean_over_queries(self, rows: Scored) -> float:
-        order = np.argsort(rows.query, kind="stable")
-        starts = np.flatnonzero(np.r_[True, rows.query[order][1:] != rows.query[order][:-1]])
+    def _mean_over_queries(self, rows: Scored, query: np.ndarray) -> float:
+        order = np.argsort(query, kind="stable")
+        starts = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
         values = []
         for part in np.split(order, starts[1:]):
             weight = None if rows.weight is None else rows.weight[part]

@@ -27,8 +27,8 @@ Label = str | int | float | bool | None
 class Literal:
     """One condition on one column: ``column = value``, or its negation.
 
-    For the columns ``decided`` and ``actual`` the value None stands for *the class in question*: the
-    positive class of a binary task, or the class that ``of`` fills in.
+    For the columns ``decided`` and ``actual`` the value None stands for *the class in question*:
+    the positive class of a binary task, or the class that ``of`` fills in.
     """
 
     column: str

@@ -83,6 +83,8 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
             "(decision_function, a probability or a logit)"
         )
     s = _numeric(s, name)
+    if not is_tensor(s) and s.dtype.kind in "iu":
+        s = s.astype(np.float64)  # thresholds are floats; +inf is one of them
     finite = namespace(s).isfinite(s)
     if not bool(finite.all()):
         row = int(np.argwhere(~to_numpy(finite))[0][0])

@@ -51,7 +51,7 @@ class Named(Expression):
         return (self.body,)
 
     def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Named(self.name, *children, self.direction, self.span, self.arguments, self.tasks)
+        return dataclasses.replace(self, body=children[0])
 
     def read(self, env: Mapping[Any, Any]) -> Reading:
         return self.body.read(env)
@@ -117,5 +117,5 @@ class Named(Expression):
         if not options:
             raise GoalError(f"{self.name}() is empty; write {self.name}, or pass y_true and y_pred")
         body = dataclasses.replace(self.body, **options)  # type: ignore[type-var]
-        given = dict(self.arguments) | options
+        given: dict[str | None, Label] = {**dict(self.arguments), **options}
         return Named(self.name, body, self.direction, self.span, tuple(given.items()), self.tasks)

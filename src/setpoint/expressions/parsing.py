@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from setpoint._core.errors import GoalError, GoalSyntaxError, KindError
@@ -68,13 +68,16 @@ class Parser:
     text : str
     names : mapping of str to Expression or callable
         Fixed metrics, and factories that take arguments.
+    usages : mapping of str to str
+        How a name with arguments is written, for error messages.
     """
 
-    def __init__(self, text: str, names: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, names: Mapping[str, Any], usages: Mapping[str, str]) -> None:
         if not isinstance(text, str):
             raise KindError(f"a text is needed here; got {type(text).__name__}")
         self.text = text
         self.names = names
+        self.usages = usages
         self.tokens = tokenize(text)
         self.place = 0
 
@@ -106,6 +109,8 @@ class Parser:
             self.fail(f'expected "{word}" {after}, found {self._found()}')
 
     def _found(self) -> str:
+        if self.now.kind == "string":
+            return f"the text {self.now.word}"
         return "the end" if self.now.kind == "end" else f'"{self.now.word}"'
 
     # --- grammar -----------------------------------------------------------------------------
@@ -208,7 +213,7 @@ class Parser:
         if not self.skip("("):
             if isinstance(found, Expression):
                 return found
-            self.fail(f"{token.word} takes arguments: {_usage(token.word, found)}", token)
+            self.fail(f"{token.word} takes arguments; write {self.usages[token.word]}", token)
         positional, keywords = self.arguments()
         return self._call(token, found, positional, keywords)
 
@@ -259,9 +264,8 @@ class Parser:
             self.fail(str(error), token, stop)
         except TypeError as error:
             reason = str(error)
-            self.fail(
-                f"{token.word}: {reason}. It is written {_usage(token.word, found)}", token, stop
-            )
+            usage = self.usages.get(token.word, token.word)
+            self.fail(f"{token.word}: {reason}; write {usage}", token, stop)
 
 
 def _number(word: str) -> float:
@@ -275,8 +279,3 @@ def _string(word: str) -> str:
         return json.loads(word)
     except json.JSONDecodeError:
         return word[1:-1]
-
-
-def _usage(name: str, factory: Callable[..., Any]) -> str:
-    usage = getattr(factory, "usage", None)
-    return usage if usage else f"{name}{inspect.signature(factory)}"

@@ -1,8 +1,9 @@
 """An objective and constraints read over many candidates, and the choice among them.
 
-A candidate is *eligible* where its objective is defined, *feasible* where every constraint holds as
-well. The best feasible candidate is chosen; without one, the eligible candidate whose largest excess
-is least, then the one with the better objective. Among equals the first, which is the highest threshold.
+A candidate is *eligible* where its objective is defined, *feasible* where every constraint holds
+as well. The best feasible candidate is chosen; without one, the eligible candidate whose largest
+excess is least, then the one with the better objective. Among equals the first, which is the
+highest threshold.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ CHUNK = 1 << 15  # candidates read at once: the temporaries stay in the cache
 class Candidates(Protocol):
     """Something that knows the state of each leaf at each candidate."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        """Number of candidates."""
+        ...
 
     def state(self, leaf: Any, start: int, stop: int) -> Any:
         """The states at candidates ``start:stop``, or one number for all."""

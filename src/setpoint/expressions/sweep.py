@@ -1,7 +1,7 @@
 """Totals at every threshold, from one sort.
 
-Rows are decided positive when score >= threshold. With the scores in descending order every total is
-a cumulative sum, read off at the last row of each block of ties; the first candidate is +inf
+Rows are decided positive when score >= threshold. With the scores in descending order every total
+is a cumulative sum, read off at the last row of each block of ties; the first candidate is +inf
 (decide nothing).
 """
 

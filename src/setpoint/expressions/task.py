@@ -1,10 +1,11 @@
-"""The task: what labels, scores and bins mean. Declared once, checked at the door, never guessed."""
+"""The task: what labels, scores and bins mean. Declared once, checked, never guessed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from setpoint._core.errors import KindError
@@ -69,8 +70,7 @@ class Task:
             )
         edges = self.edges
         if edges is not None and (
-            not all(map(math.isfinite, edges))
-            or any(a >= b for a, b in zip(edges[:-1], edges[1:], strict=True))
+            not all(map(math.isfinite, edges)) or any(a >= b for a, b in pairwise(edges))
         ):
             raise KindError(f"edges must be finite and increasing; got {listing(edges)}")
         for column, _ in self.groups:

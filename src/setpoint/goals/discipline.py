@@ -1,4 +1,4 @@
-"""Discipline: is this goal well formed for this task?
+"""Discipline: whether a goal is well formed for a task.
 
 Every refusal names the offending sub-expression and the way out.
 """
@@ -59,7 +59,7 @@ def check(goal: Goal, task: Task | str | None = None) -> Goal:
 
 
 def _fits(expression: Expression, kind: str, one_class: bool = False, top: Any = None) -> None:
-    """Walk down; ``one_class`` tells that a class has been said above, ``top`` the metric we are in."""
+    """Walk down; ``one_class``: a class was said above; ``top``: the metric we are in."""
     top = expression if isinstance(expression, Named) and top is None else top
     if isinstance(expression, Named) and expression.tasks and kind not in expression.tasks:
         raise GoalError(f"{expression} is for {listing(expression.tasks)} tasks, not {kind}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from setpoint._core.errors import GoalError, KindError
 from setpoint.expressions import Constraint, Expression, Parser
-from setpoint.metrics import NAMES, metric
+from setpoint.metrics import metric, parser_of
 
 MAXIMIZE, MINIMIZE = "maximize", "minimize"
 _SENSES = {
@@ -51,7 +51,8 @@ class Goal:
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
                 raise KindError(
-                    f"a constraint compares a metric, for example precision >= 0.9; got {constraint!r}"
+                    "a constraint compares a metric, for example precision >= 0.9; "
+                    f"got {constraint!r}"
                 )
 
     @property
@@ -75,7 +76,7 @@ class Goal:
         GoalSyntaxError
             With the place of the mistake and, where there is one, the nearest valid word.
         """
-        return _parse(Parser(text, NAMES))
+        return _parse(parser_of(text))
 
     @classmethod
     def of(cls, goal: Goal | Expression | str) -> Goal:
@@ -130,7 +131,7 @@ def minimize(objective: Expression | str) -> Goal:
 
 
 def _read_constraint(text: str) -> Constraint:
-    parser = Parser(text, NAMES)
+    parser = parser_of(text)
     constraint = parser.constraint()
     if parser.now.kind != "end":
         parser.fail(f'cannot read "{parser.now.word}" after a constraint')

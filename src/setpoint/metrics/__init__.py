@@ -51,7 +51,7 @@ from setpoint.metrics.reductions import (
 )
 from setpoint.metrics.regression import mae, mse, r2, rmse
 from setpoint.metrics.selective import coverage, selective_risk
-from setpoint.metrics.table import METRICS, NAMES, metric
+from setpoint.metrics.table import METRICS, NAMES, metric, parser_of
 
 ppv = NAMES["ppv"]
 tpr = NAMES["tpr"]
@@ -101,6 +101,7 @@ __all__ = [
     "mse",
     "ndcg",
     "npv",
+    "parser_of",
     "positive_rate",
     "ppv",
     "precision",

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from setpoint._core.errors import GoalError
-from setpoint.expressions import Expression, Over, Ratio, Total, rate
+from setpoint.expressions import Expression, Over, Ratio, Sum, Total, rate
 from setpoint.expressions.events import actual, correct, decided, not_actual, not_decided
 from setpoint.expressions.intervals import NONNEGATIVE
 from setpoint.metrics.row import HIGHER, LOWER, NEITHER, Row, metric
@@ -98,9 +98,9 @@ def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expre
         "tp": decided & actual,
         "tn": not_decided & not_actual,
     }
-    first, *rest = (price * Total(events[name]) for name, price in given.items())
+    parts = tuple(price * Total(events[name]) for name, price in given.items())
     span = (float(min(prices.values())), float(max(prices.values())))
-    return metric("cost", Ratio(sum(rest, first), Total()), LOWER, span, tuple(given.items()))
+    return metric("cost", Ratio(Sum(parts), Total()), LOWER, span, tuple(given.items()))
 
 
 _SK = "scikit-learn: "

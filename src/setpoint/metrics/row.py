@@ -44,8 +44,8 @@ class Row:
         """The metric under its name and under each alias."""
         table: dict[str, Any] = {self.name: self.what}
         for alias in self.aliases:
-            named = isinstance(self.what, Named)
-            table[alias] = replace(self.what, name=alias) if named else self.what
+            what = self.what
+            table[alias] = replace(what, name=alias) if isinstance(what, Named) else what
         return table
 
 

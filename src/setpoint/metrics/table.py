@@ -21,6 +21,16 @@ NAMES: dict[str, Any] = {
 }
 
 
+USAGES: dict[str, str] = {
+    name: row.usage or name for row in METRICS.values() for name in row.named()
+}
+
+
+def parser_of(text: str) -> Parser:
+    """A parser that knows every metric."""
+    return Parser(text, NAMES, USAGES)
+
+
 def metric(text: str) -> Expression:
     """Read an expression from text.
 
@@ -34,7 +44,7 @@ def metric(text: str) -> Expression:
     GoalSyntaxError
         With the place of the mistake and the nearest valid word.
     """
-    parser = Parser(text, NAMES)
+    parser = parser_of(text)
     expression = parser.sum()
     if parser.now.kind != "end":
         parser.fail(f'cannot read "{parser.now.word}" here')
