@@ -204,3 +204,20 @@ def test_a_pooled_multilabel_goal_equals_brute_force():
             for pair in itertools.product(*cuts)
         )
         assert rule.value == pytest.approx(best, abs=1e-12)
+
+
+def test_a_group_without_negatives_stays_undefined_under_weights():
+    """0.1 + 0.2 - 0.3 is no negative row: an empty rate must not become a ratio of roundings."""
+    y = [0, 1, 1, 1, 0, 1, 1]
+    scores = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
+    group = ["a", "b", "b", "b", "a", "b", "b"]
+    weight = [0.7, 0.1, 0.2, 0.3, 0.1, 0.7, 0.4]
+    rule = sp.tune(
+        'maximize recall subject to fpr.on(group="b") <= 0.5',
+        y,
+        scores,
+        group=group,
+        sample_weight=weight,
+    )
+    assert not rule.feasible
+    assert rule.held[0].value is None

@@ -633,6 +633,10 @@ GROUPED = [
     _brute(
         'gap(positive_rate, by="group")', "binary", "decisions", _by_group(_positive_rate, _gap)
     ),
+    _brute(
+        'least(positive_rate, by="group")', "binary", "decisions", _by_group(_positive_rate, min)
+    ),
+    _brute('greatest(precision, by="group")', "binary", "decisions", _by_group(_ppv, max)),
     _brute('worst(recall, by="group")', "binary", "decisions", _by_group(_tpr, min)),
     _brute('worst(fpr, by="group")', "binary", "decisions", _by_group(_fpr, max)),
     _brute(

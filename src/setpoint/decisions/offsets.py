@@ -59,27 +59,22 @@ class OffsetSweep:
         return self._cache[leaf][start:stop]
 
     def _curve(self, leaf: Total) -> np.ndarray:
-        rest = self._rows(leaf.event.without(DECIDED, CORRECT, KEPT))
-        result = np.full(self.size, rest.sum())
-        said = leaf.event.about(DECIDED)
+        """Each row counts before it changes to the class, after it, both or never."""
+        rows = self._rows(leaf.event.without(DECIDED, CORRECT, KEPT))
+        said = leaf.event.about(DECIDED, CORRECT)
         if len(said) > 1:
             raise GoalError(f'"{leaf}" speaks of two decisions at once')
-        for literal in leaf.event.about(CORRECT):
-            actual = to_numpy(self._columns.actual)
-            right = self._switch(rest * (self._others == actual), rest * (actual == self._index))
-            result = right if literal.holds else rest.sum() - right
-        for literal in said:
-            wanted = self._columns.classes.index(literal.value)
-            leaving = rest * (self._others == wanted)
-            coming = rest if wanted == self._index else np.zeros_like(rest)
-            inside = self._switch(leaving, coming)
-            result = inside if literal.holds else rest.sum() - inside
-        return result
-
-    def _switch(self, leaving: np.ndarray, coming: np.ndarray) -> np.ndarray:
-        """Σ leaving over rows that stay + Σ coming over rows that changed."""
-        change = np.r_[0.0, np.cumsum((coming - leaving)[self._order])]
-        return leaving.sum() + change[self._moved]
+        if not said:
+            return np.full(self.size, rows.sum())
+        (literal,) = said
+        actual = to_numpy(self._columns.actual)
+        wanted = actual if literal.column == CORRECT else self._columns.classes.index(literal.value)
+        before = (self._others == wanted) == literal.holds
+        after = np.broadcast_to((wanted == self._index) == literal.holds, before.shape)
+        # Sums of what stays and of what came, each from its own end: no difference, so 0 stays 0.
+        stayed = np.r_[np.cumsum((rows * before)[self._order][::-1])[::-1], 0.0]
+        came = np.r_[0.0, np.cumsum((rows * after)[self._order])]
+        return stayed[self._moved] + came[self._moved]
 
     def _rows(self, event: Event) -> np.ndarray:
         member, weight = self._columns.membership(event), self._columns.weight

@@ -86,13 +86,15 @@ def tune(
     goal = Goal.of(goal)
     task = Task.make(task, positive)
     check(goal, task)
+    top = _top_k(goal)
+    chosen = _kind(kind, task.kind, top)
+    if scores is None:
+        raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
         task, y_true, scores=scores, sample_weight=sample_weight, group=group, query=query
     )
     if task.kind != "ranking":
         _both_sides(columns)
-    top = _top_k(goal)
-    chosen = _kind(kind, task.kind, top)
     if chosen == "top-k":
         return _tune_top_k(goal, columns, top)
     if by is not None and chosen != "per-group":

@@ -58,12 +58,13 @@ def take_in(
         raise DataError("y_true is empty; there is nothing to measure")
     given = None if decisions is None else _array(decisions, "y_pred", y.ndim, n)
     task = _with_classes(task, y, given, scores)
+    actual = _encode(task, y, "y_true")
     decided = None if given is None else _encode(task, given, "y_pred")
     if memberships is not None:
         decided = _memberships(task, memberships, n)
     return Columns(
         task=task,
-        actual=_encode(task, y, "y_true"),
+        actual=actual,
         decided=decided,
         scores=None if scores is None else take_scores(task, scores, n),
         weight=None if sample_weight is None else _weight(sample_weight, n),
@@ -198,7 +199,7 @@ def _with_classes(task: Task, y: Array, decisions: Array | None, scores: Any) ->
             raise DataError(f"y_true has {y.shape[1]} columns for {len(classes)} labels")
         return replace(task, classes=classes)
     if task.kind == "regression" and task.edges is None:
-        values = to_numpy(_numeric(y, "y_true")).astype(np.float64)
+        values = to_numpy(_encode(task, y, "y_true"))
         low, high = float(values.min()), float(values.max())
         inner = np.linspace(low, high, DEFAULT_BINS + 1)[1:-1] if high > low else []
         return replace(task, edges=tuple(float(e) for e in inner))

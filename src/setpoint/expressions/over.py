@@ -31,6 +31,8 @@ HOWS = {
     "present": ("class", "mean over the classes that hold rows"),
     "summed": ("class", "sum over classes"),
     "worst": (None, "the worst of them"),
+    "least": (None, "the least of them"),
+    "greatest": (None, "the greatest of them"),
     "gap": (None, "greatest minus least"),
     "ratio": (None, "least over greatest"),
 }
@@ -60,8 +62,8 @@ class Over(Expression):
             raise GoalError(f'{self.how}(…) is taken over each {usual}, not by="{self.by}"')
         if self.how == "worst" and not self.inner.better():
             raise GoalError(
-                f'worst({self.inner}): it is not known whether higher or lower is better for "'
-                f'{self.inner}"; use min(…) or max(…) of the parts, or gap'
+                f"worst({self.inner}): it is not known whether higher or lower is better; "
+                f'say least({self.inner}, by="{self.by}") or greatest(…)'
             )
         if self.how == "micro" and any(isinstance(x, Over) for x in self.inner.walk()):
             raise GoalError(f"micro({self.inner}): a micro average takes a metric of one class")
@@ -87,8 +89,8 @@ class Over(Expression):
             return Several("mean", parts, skip)
         if self.how == "summed":
             return Sum(parts)
-        if self.how == "worst":
-            return Several("min" if self.inner.better() == 1 else "max", parts, skip)
+        if self.how in ("worst", "least", "greatest"):
+            return Several("min" if self._end() == "least" else "max", parts, skip)
         if self.how == "gap":
             return Several("max", parts, skip) - Several("min", parts, skip)
         if self.how == "ratio":
@@ -96,6 +98,16 @@ class Over(Expression):
         support = [Total(actual).of(label) for label in columns.classes]
         terms = tuple(Product(pair) for pair in zip(support, parts, strict=True))
         return Ratio(Sum(terms), Sum(tuple(support)))
+
+    def _end(self) -> str:
+        """Which end of the values is taken."""
+        if self.how != "worst":
+            return self.how
+        return "least" if self.inner.better() == 1 else "greatest"
+
+    def normal(self) -> Expression:
+        """The worst as the least or the greatest, since the inner normal form has no direction."""
+        return Over(self._end(), self.inner.normal(), self.by)
 
     def _parts(self, columns: Columns) -> list[Expression]:
         if self.by == "class":

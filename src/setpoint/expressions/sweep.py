@@ -65,9 +65,12 @@ class Sweep:
     def _decided(self, event: Event, start: int, stop: int) -> np.ndarray:
         """Total of the event among the decided rows."""
         negative = Literal(ACTUAL, holds=False)
-        if negative in event.literals and Literal(ACTUAL) not in event.literals:
+        # Counts can be subtracted; of weights a difference would leave a speck where 0 belongs.
+        if self._columns.weight is None and negative in event.literals:
             rest = Event(event.literals - {negative})
             return self._decided(rest, start, stop) - self._decided(rest & _POSITIVE, start, stop)
+        if not event.literals and self._columns.weight is None and self._ends is None:
+            return np.arange(start, stop, dtype=np.float64)  # one more row at each candidate
         if event not in self._sums:
             self._sums[event] = self._cumulate(event)
         return self._sums[event][start:stop].astype(np.float64, copy=False)
@@ -83,12 +86,13 @@ class Sweep:
 
     def _cumulate(self, event: Event) -> np.ndarray:
         member, weight = self._columns.membership(event), self._columns.weight
+        count = np.int32 if self._order.size < 2**31 else np.int64
         if member is None and weight is None:
             ends = np.arange(self._order.size) if self._ends is None else self._ends
-            return np.concatenate([[0], ends + 1])
+            return np.concatenate([[0], ends + 1]).astype(count)
         parts = [to_numpy(x)[self._order] for x in (member, weight) if x is not None]
         amounts = parts[0] if len(parts) == 1 else parts[0] * parts[1]
-        sums = np.empty(self.size, np.int64 if amounts.dtype == bool else np.float64)
+        sums = np.empty(self.size, count if amounts.dtype == bool else np.float64)
         sums[0] = 0
         if self._ends is None:
             np.cumsum(amounts, out=sums[1:])

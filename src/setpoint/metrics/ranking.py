@@ -21,7 +21,7 @@ def ndcg(k: int | None = None, *, gain: str = "linear") -> Expression:
 
     Examples
     --------
-    >>> ndcg(2)([2, 0, 1], [0.1, 0.9, 0.8], task="ranking").round(4)
+    >>> round(ndcg(2)([2, 0, 1], [0.1, 0.9, 0.8], task="ranking"), 4)
     0.2398
     """
     first = () if k is None else ((None, int(k)),)

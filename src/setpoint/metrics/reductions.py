@@ -50,6 +50,16 @@ def worst(inner: Expression, *, by: str) -> Expression:
     return Over("worst", inner, by)
 
 
+def least(inner: Expression, *, by: str) -> Expression:
+    """The least value over classes, groups or bins."""
+    return Over("least", inner, by)
+
+
+def greatest(inner: Expression, *, by: str) -> Expression:
+    """The greatest value over classes, groups or bins."""
+    return Over("greatest", inner, by)
+
+
 def gap(inner: Expression, *, by: str) -> Expression:
     """Greatest minus least value over classes, groups or bins."""
     return Over("gap", inner, by)
@@ -122,6 +132,22 @@ ROWS = (
         "brute force",
         "the worst class, group or bin",
         usage='worst(recall, by="group")',
+    ),
+    Row(
+        "least",
+        least,
+        "min over by",
+        "brute force",
+        "the least class, group or bin",
+        usage='least(positive_rate, by="group")',
+    ),
+    Row(
+        "greatest",
+        greatest,
+        "max over by",
+        "brute force",
+        "the greatest class, group or bin",
+        usage='greatest(positive_rate, by="group")',
     ),
     Row("gap", gap, "max − min over by", "brute force", "gap", usage='gap(recall, by="group")'),
     Row(

@@ -1,0 +1,9 @@
+"""The command line: ``setpoint tune``, ``setpoint metrics``, ``setpoint demo``.
+
+A door: it reads options and files, asks the library and prints the answer. Nothing is computed
+here, and nothing below this room prints.
+"""
+
+from setpoint.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,86 @@
+"""The app: its commands, its global options, and the one place where failures end."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from setpoint import __version__
+from setpoint.cli import demo, metrics, tune
+from setpoint.cli.debugging import Debug
+from setpoint.cli.failing import report
+
+HELP = "State the goal. Train for it. Prove it holds."
+EPILOG = """
+Exit codes
+
+  0    done
+  1    an unexpected error; --debug shows the traceback
+  2    a mistake in the command, the goal or the file
+  3    the goal cannot be met; the rule that comes nearest is given
+  130  stopped by Ctrl-C
+
+First steps: setpoint demo, setpoint tune --help, setpoint metrics
+"""
+
+# What typer raises to leave a command. The base class of mistakes in the usage has no name of its
+# own in typer, and where it lives depends on the version.
+_UsageError = cast("type[Exception]", typer.BadParameter.__base__)
+_LEAVING = (typer.Exit, typer.Abort, BrokenPipeError, _UsageError)
+
+
+class Guarded(TyperGroup):
+    """A group whose commands fail with a sentence and an exit code, never with a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; ``--debug`` has left its mark on the context."""
+        try:
+            return super().invoke(ctx)
+        except _LEAVING:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise typer.Exit(report(error, debug=bool(ctx.obj))) from error
+
+
+app = typer.Typer(
+    name="setpoint",
+    cls=Guarded,
+    help=HELP,
+    epilog=EPILOG,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"setpoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    ctx: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Without a command, print the help."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+app.command("demo", help=demo.HELP, epilog=demo.EPILOG)(demo.demo)
+app.command("tune", help=tune.HELP, epilog=tune.EPILOG)(tune.tune)
+app.command("metrics", help=metrics.HELP, epilog=metrics.EPILOG)(metrics.metrics)
+
+
+def main() -> None:
+    """Run the command line; ends the process with an exit code."""
+    app(prog_name="setpoint")

@@ -1,0 +1,100 @@
+"""From an exception to a sentence on stderr and an exit code.
+
+The library names its arguments (``positive=``, ``y_true``) and counts rows from 0; on the command
+line there are options and data rows from 1, so the sentence is worded again here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable
+
+from rich.cells import cell_len
+
+from setpoint._core.errors import DataError, GoalSyntaxError, KindError, SetpointError
+from setpoint.cli.output import Code, Screen
+
+_VALUE = r"""("[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|\w+)"""
+_WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (rf"\bpositive={_VALUE}", lambda m: f"--positive {_typed(m[1])}"),
+    (rf"\bkind={_VALUE}", lambda m: f"--kind {_typed(m[1])}"),
+    (rf"\bby={_VALUE} belongs", lambda m: f"--by {_typed(m[1])} belongs"),
+    (r'\bscore="logit" or "raw"', "--score-kind logit or raw"),
+    (r"\bsay by=,", "say --by,"),
+    (r"\bpass (group|query)=", lambda m: f"say --{m[1]}"),
+    (r"\btask=Task\.multiclass\(.*?\]\)", "--classes a,b,…"),
+    (r"\bsample_weight\b", "the weight"),
+    (r"\by_true\b", "the label"),
+    (r"\bat row (\d+)", lambda m: f"in data row {int(m[1]) + 1}"),
+)
+
+
+def report(error: BaseException, debug: bool) -> Code:
+    """Print what went wrong on stderr, with the traceback if asked for; return the exit code."""
+    screen = Screen.open(stderr=True)
+    if debug:
+        traceback.print_exception(error)
+    lines, code = _lines(error, screen), Code.UNEXPECTED
+    if isinstance(error, SetpointError):
+        code = Code.MISTAKE
+    elif isinstance(error, KeyboardInterrupt):
+        code = Code.STOPPED
+    sys.stderr.write("".join(f"{screen.say(line)}\n" for line in lines))
+    sys.stderr.flush()
+    return code
+
+
+def _lines(error: BaseException, screen: Screen) -> list[str]:
+    if isinstance(error, GoalSyntaxError):
+        return [*_wrapped(error.sentence, screen), *_caret(error, screen)]
+    if isinstance(error, SetpointError):
+        return _wrapped(worded(error), screen)
+    if isinstance(error, KeyboardInterrupt):
+        return _wrapped("stopped; a file is written whole or not at all.", screen)
+    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
+    return _wrapped(f"unexpected error: {reason}; run again with --debug", screen)
+
+
+def worded(error: SetpointError) -> str:
+    """The message of an error in the words of the command line.
+
+    >>> worded(DataError('column "y" holds "no", "yes": say for example positive="yes".'))
+    'column "y" holds "no", "yes": say for example --positive yes.'
+    """
+    message = str(error)
+    if isinstance(error, DataError | KindError):  # a GoalError quotes the goal, which is left alone
+        for pattern, words in _WORDS:
+            message = re.sub(pattern, words, message)
+    return message
+
+
+def _typed(value: str) -> str:
+    """A value as it is typed in a shell: without quotes where it needs none."""
+    bare = value.strip("\"'")
+    return bare if re.fullmatch(r"[\w.+-]+", bare) else f'"{bare}"'
+
+
+def _wrapped(sentence: str, screen: Screen) -> list[str]:
+    """Wrapped at words on a terminal; one line for a file or a program, which may search it."""
+    whole = f"setpoint: {sentence}"
+    if not screen.console.is_terminal:
+        return [whole]
+    return textwrap.wrap(whole, screen.width, break_long_words=False, break_on_hyphens=False)
+
+
+def _caret(error: GoalSyntaxError, screen: Screen) -> list[str]:
+    """The text and the carets under the place; a long text is cut around it on a terminal."""
+    text, start, stop = re.sub(r"\s", " ", error.text), error.start, error.stop
+    room = screen.width - 4
+    if screen.console.is_terminal and len(text) > room:
+        first = max(0, min(start - room // 3, len(text) - room))
+        text, start, stop = text[first : first + room], start - first, stop - first
+        text = f"…{text[1:]}" if first else text
+    before, place, after = map(screen.say, (text[:start], text[start:stop], text[stop:]))
+    return [
+        f"  {before}{place}{after}",
+        f"  {' ' * cell_len(before)}{'^' * max(1, cell_len(place))}",
+    ]

@@ -1,0 +1,171 @@
+"""``setpoint metrics``: what can be said in a goal."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+import typer
+
+from setpoint._core.errors import GoalSyntaxError
+from setpoint.cli.debugging import Debug
+from setpoint.cli.output import Json, Screen, print_json
+from setpoint.expressions import Expression, Named
+from setpoint.metrics import (
+    METRICS,
+    binary,
+    metric,
+    points,
+    ranking,
+    reductions,
+    regression,
+    selective,
+)
+from setpoint.metrics.row import Row
+
+HELP = "List every metric a goal may use, or describe one, or a whole expression."
+EPILOG = """
+Examples
+
+  setpoint metrics
+  setpoint metrics recall
+  setpoint metrics "0.5 * recall + 0.5 * precision"
+  setpoint metrics f_beta --json
+"""
+
+ROOMS = {
+    "Decisions about one class": binary,
+    "Scores at an operating point": points,
+    "Whole curves, and rankings by query": ranking,
+    "Over classes, groups and target bins; of several metrics": reductions,
+    "Real predictions": regression,
+    "Decisions that may abstain": selective,
+}
+_BETTER = {1: "higher is better", -1: "lower is better"}
+_FLOOR, _CAP = 0.9, 0.05
+
+
+def metrics(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A name, an alias, or an expression in quotes."),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Print the table of metrics, or one entry of it."""
+    if name is None and as_json:
+        print_json({"metrics": [describe(row) for row in METRICS.values()]})
+    elif name is None:
+        _show_all(Screen.open())
+    else:
+        row = row_of(name.strip())
+        entry = describe_expression(metric(name)) if row is None else describe(row)
+        if as_json:
+            print_json(entry)
+        else:
+            _show_one(Screen.open(), entry)
+
+
+def row_of(name: str) -> Row | None:
+    """The row with this name or alias."""
+    return next((r for r in METRICS.values() if name == r.name or name in r.aliases), None)
+
+
+def describe(row: Row) -> dict[str, Any]:
+    """Everything the table says of one metric."""
+    expression = example_of(row)
+    room = next(title for title, module in ROOMS.items() if row in module.ROWS)
+    return {
+        "name": row.name,
+        "room": room,
+        "says": row.says,
+        "formula": row.formula,
+        "aliases": list(row.aliases),
+        "usage": row.usage or row.name,
+        **_properties(expression),
+        "reference": row.reference,
+    }
+
+
+def describe_expression(expression: Expression) -> dict[str, Any]:
+    """What can be said of an expression that is no row of the table."""
+    names = dict.fromkeys(n.name for n in expression.walk() if isinstance(n, Named))
+    rows = {row.name: row for row in map(row_of, names) if row is not None}
+    return {
+        "expression": str(expression),
+        "in_totals": str(expression.normal()),
+        **_properties(expression),
+        "made_of": {name: row.formula for name, row in rows.items()},
+    }
+
+
+def example_of(row: Row) -> Expression:
+    """The metric, or the first way its usage is written where it takes arguments."""
+    if isinstance(row.what, Expression):
+        return row.what
+    for cut in re.finditer(r", | or |$", row.usage):
+        try:
+            return metric(row.usage[: cut.start()])
+        except GoalSyntaxError:
+            continue  # cut inside parentheses
+    raise AssertionError(f"the usage of {row.name} does not begin with an example")
+
+
+def _properties(expression: Expression) -> dict[str, Any]:
+    latex = expression.latex()
+    if isinstance(expression, Named) and "scores" not in expression.needs():
+        latex += f" = {expression.body.latex()}"
+    return {
+        "range": list(expression.interval()),
+        "direction": _BETTER.get(expression.better() or 0, "neither way is better by itself"),
+        "judges": " and ".join(sorted(expression.needs())),
+        "latex": latex,
+        "example_goal": _example_goal(expression),
+    }
+
+
+def _example_goal(expression: Expression) -> str:
+    """A goal with the metric as its objective, or as a constraint where no way is better."""
+    better = expression.better()
+    if better:
+        return f"{'maximize' if better > 0 else 'minimize'} {expression}"
+    return f"maximize f1 subject to {expression} <= {_CAP}"
+
+
+def _show_all(screen: Screen) -> None:
+    for title, module in ROOMS.items():
+        screen.line()
+        screen.line(title, "bold")
+        screen.table(("write", "formula", "says"), [_cells(row) for row in module.ROWS])
+    screen.line("setpoint metrics NAME says more; metrics add, subtract, multiply and divide.")
+
+
+def _cells(row: Row) -> tuple[str, str, str]:
+    usage = "\n".join(re.split(r", (?=[a-z_]+(?:\(|,|$))| or ", row.usage)) or row.name
+    also = f"\nalso {', '.join(row.aliases)}" if row.aliases else ""
+    return usage + also, row.formula, row.says
+
+
+def _show_one(screen: Screen, entry: dict[str, Any]) -> None:
+    low, high = entry["range"]
+    left = f"[{low:g}" if math.isfinite(low) else "(-inf"
+    right = f"{high:g}]" if math.isfinite(high) else "inf)"
+    shown = {
+        "Metric": entry.get("name"),
+        "Expression": entry.get("expression"),
+        "Says": entry.get("says"),
+        "Formula": entry.get("formula"),
+        "In totals": entry.get("in_totals"),
+        "Also written": ", ".join(entry.get("aliases", ())),
+        "Usage": entry.get("usage"),
+        "Range": f"{left}, {right}, {entry['direction']}",
+        "Judges": entry["judges"],
+        "LaTeX": entry["latex"],
+        "Tested against": entry.get("reference"),
+        "Made of": "\n".join(f"{n} = {f}" for n, f in entry.get("made_of", {}).items()),
+        "Example goal": entry["example_goal"],
+    }
+    screen.line()
+    screen.facts([(name, said) for name, said in shown.items() if said])

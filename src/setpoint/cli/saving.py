@@ -1,0 +1,51 @@
+"""Files the commands write: never over another unless told to, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+from setpoint._core.errors import FileError
+
+
+def refuse_existing(paths: Iterable[Path], force: bool) -> None:
+    """Raise before any work is done if a file could not be written, or would be overwritten."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise FileError(f'"{path}" is named for two files; give each its own name.')
+        seen.add(path.resolve())
+        if path.is_dir():
+            raise FileError(f'"{path}" is a folder; give the name of a file.')
+        if not path.parent.is_dir():
+            raise FileError(f'cannot write "{path}": there is no folder "{path.parent}".')
+        if path.exists() and not force:
+            raise FileError(f'"{path}" exists; say --force to overwrite it, or give another name.')
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f'cannot make the folder "{path}": {reason}.') from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write to a temporary name beside ``path``, then rename it."""
+    # Not tempfile: its files are private to their owner, whatever the umask says.
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f'cannot write "{path}": {reason}. Nothing was written.') from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,92 @@
+"""The trade-off of a rule: as a picture in the terminal, and as a file."""
+
+from __future__ import annotations
+
+import math
+from io import BytesIO
+from pathlib import Path
+
+from rich.text import Text
+
+from setpoint._core.errors import FileError
+from setpoint._core.words import listing
+from setpoint.cli.drawing import ASCII, BRAILLE, Picture
+from setpoint.cli.output import Screen
+from setpoint.decisions import DecisionRule, plot_frontier
+
+PLOTS = (".svg", ".png", ".pdf")
+_WIDEST = 72
+
+
+def constraint_of(rule: DecisionRule) -> int:
+    """The constraint that the trade-off is drawn along: a broken one, a binding one, the first."""
+    for index, held in enumerate(rule.held):
+        if not held.holds:
+            return index
+    return next((index for index, held in enumerate(rule.held) if held.binding), 0)
+
+
+def picture(rule: DecisionRule) -> Picture | None:
+    """The objective against a constrained metric, or the threshold; None if there is no curve."""
+    frontier = rule.frontier
+    if frontier is None:
+        return None
+    which, bound, mark = constraint_of(rule), None, None
+    if frontier.constraints:
+        constraint = rule.goal.constraints[which]
+        along, name = frontier.sides[which], str(constraint.left)
+        if not constraint.right.needs():
+            bound = float(constraint.right.read({}).value)
+        at = rule.held[which].value
+    else:
+        along, name, at = frontier.thresholds, "threshold", rule.threshold
+    if at is not None and rule.value is not None and math.isfinite(at):
+        mark = (at, rule.value)
+    points = [
+        (x, y)
+        for x, y in zip(along, frontier.values, strict=True)
+        if x is not None and y is not None and math.isfinite(x)
+    ]
+    if len(points) < 2:
+        return None
+    xs, ys = zip(*points, strict=True)
+    return Picture(name, frontier.objective, xs, ys, mark, rule.feasible, bound)
+
+
+def show(screen: Screen, rule: DecisionRule) -> None:
+    """Draw the trade-off of a rule, if it has one, and say what the signs mean."""
+    drawn = picture(rule)
+    if drawn is None:
+        return
+    pen = BRAILLE if screen.unicode else ASCII
+    for line in drawn.draw(min(screen.width - 1, _WIDEST), pen=pen):
+        screen.line(line)
+    legend = Text(" ")
+    if drawn.mark is not None and drawn.good:
+        legend.append(f"{pen.mark} the rule", "bold green")
+    elif drawn.mark is not None:
+        legend.append(f"{pen.cross} the nearest", "bold red")
+    if drawn.bound is not None:
+        legend.append(f"   {pen.bound} {rule.goal.constraints[constraint_of(rule)]}", "yellow")
+    screen.line(legend)
+
+
+def render(rule: DecisionRule, path: Path) -> bytes:
+    """The trade-off as the bytes of a plot, of the type that the ending of the name tells."""
+    import matplotlib
+
+    axes = plot_frontier(rule, constraint_of(rule))
+    with BytesIO() as file, matplotlib.rc_context({"svg.hashsalt": "setpoint"}):
+        kind = path.suffix.lower().removeprefix(".")
+        metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+        axes.figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+        return file.getvalue()
+
+
+def refuse_ending(path: Path) -> None:
+    """Raise if the name of a plot does not tell its type."""
+    if path.suffix.lower() not in PLOTS:
+        raise FileError(
+            f'"{path.name}" is no name for a plot; it must end in {listing(PLOTS[:-1])} or '
+            f"{PLOTS[-1]}."
+        )

@@ -1,0 +1,116 @@
+"""Imports point down, nothing is imported late, and light rooms stay light."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import setpoint
+
+SRC = pathlib.Path(setpoint.__file__).parent
+
+#: room -> the rooms it may import (DESIGN: imports point down only)
+MAY = {
+    "_core": set(),
+    "expressions": {"_core"},
+    "metrics": {"_core", "expressions"},
+    "goals": {"_core", "expressions", "metrics"},
+    "surrogates": {"_core"},
+    "programs": {"_core"},
+    "solvers": {"_core", "programs"},
+    "methods": {"_core", "expressions", "metrics", "goals", "surrogates", "programs"},
+    "training": {"_core", "expressions", "metrics", "goals", "programs", "solvers"},
+    "decisions": {"_core", "expressions", "metrics", "goals"},
+    "reports": {"_core", "expressions", "metrics", "goals", "decisions"},
+    "robustness": {"_core", "programs", "solvers", "decisions"},
+    "restoration": {"_core", "programs", "solvers", "decisions"},
+    "datasets": {"_core"},
+}
+DOORS = {"losses", "estimators", "boosting", "lightning", "fit", "cli", "__init__"}
+
+
+def room(path):
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+def ours(node):
+    """The modules of the package that an import statement names."""
+    if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "setpoint":
+        if node.module == "setpoint":
+            return [f"setpoint.{alias.name}" for alias in node.names]
+        return [node.module]
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names if a.name.split(".")[0] == "setpoint"]
+    return []
+
+
+def type_checking_only(tree):
+    """Import statements under ``if TYPE_CHECKING``: they never run."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            found |= set(map(id, ast.walk(node)))
+    return found
+
+
+FILES = sorted(SRC.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
+def test_imports_point_down(path):
+    here = room(path)
+    assert here in MAY or here in DOORS, f"{here} is no room of the architecture"
+    if here in DOORS:
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        for module in ours(node):
+            target = module.split(".")[1] if "." in module else "the package itself"
+            assert target == here or target in MAY[here], f"{here} must not import {module}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
+def test_nothing_of_ours_is_imported_late(path):
+    if room(path) == "cli":  # a command loads its room when it is called: help stays quick
+        return
+    tree = ast.parse(path.read_text())
+    top = {id(node) for node in tree.body} | type_checking_only(tree)
+    late = [m for node in ast.walk(tree) if id(node) not in top for m in ours(node)]
+    assert late == []
+
+
+def test_no_two_rooms_import_each_other():
+    edges = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            for module in ours(node):
+                if "." in module:
+                    edges.setdefault(room(path), set()).add(module.split(".")[1])
+    both = [(a, b) for a in edges for b in edges[a] if a < b and a in edges.get(b, set())]
+    assert both == []
+
+
+@pytest.mark.parametrize("module", ["setpoint", "setpoint.decisions", "setpoint.metrics"])
+def test_light_modules_load_nothing_heavy(module):
+    heavy = ["setpoint.training", "setpoint.solvers", "torch", "sklearn", "pandas", "matplotlib"]
+    code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_the_library_never_prints():
+    for path in FILES:
+        if room(path) == "cli":
+            continue
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path
+
+
+def test_every_public_name_is_documented():
+    bare = [
+        name
+        for name in setpoint.__all__
+        if callable(getattr(setpoint, name)) and not (getattr(setpoint, name).__doc__ or "").strip()
+    ]
+    assert bare == []
