@@ -117,6 +117,7 @@ CASES = [
     # groups, queries, k
     ("a group that is not passed", tune(goal='maximize recall subject to gap(recall, by="group") <= 0.1'), sp.DataError, ValueError, 'speaks of the column "group": pass it as group='),
     ("a group column misspelt", tune(goal='maximize recall subject to gap(recall, by="sx") <= 0.1', group={"sex": G}), sp.DataError, ValueError, "did you mean sex?"),
+    ("a group value misspelt", lambda: sp.recall.on(group="bb")(Y, P, group=G), sp.DataError, ValueError, "no row has group='bb'"),
     ("a gap in the groups", tune(group=["a", None, "a", "b", "a", "b"]), sp.DataError, ValueError, "missing value at row 1"),
     ("an unknown group at decide", lambda: per_group().decide([0.5], group=["z"]), sp.DataError, ValueError, "unknown group 'z'"),
     ("no group at decide", lambda: per_group().decide([0.5]), sp.DataError, ValueError, "pass group="),

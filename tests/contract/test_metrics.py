@@ -53,6 +53,9 @@ def drawn(data, oracle):
     k = [x for x in sp.metric(oracle.text).leaves() if hasattr(x, "k") and x.need == "scores"]
     if oracle.task == "binary" and k and len(rows.y) < k[0].k:
         return None, None
+    said = [c for x in sp.metric(oracle.text).walk() for c in getattr(x, "conditions", ())]
+    if any(value not in rows.group for _, value in said):
+        return None, None  # refused: no row of that group
     value = oracle.reference(rows)
     return (None, None) if math.isnan(value) else (rows, value)
 

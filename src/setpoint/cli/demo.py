@@ -115,7 +115,6 @@ def _show(screen: Screen, found: Experiment, out: Path | None) -> None:
     retried = next(told for told in found.told if told.name == RETRIED)
     screen.line(f"{retried.rule.goal}, on the tune rows:", "bold")
     tradeoff.show(screen, retried.rule)
-    screen.line()
     screen.facts([("Second look", _second_look(found))])
     screen.line()
     screen.facts(_next_steps(out))
@@ -134,9 +133,9 @@ def _opening(found: Experiment) -> list[tuple[str, str]]:
         ),
         (
             "Split",
-            f"train {train['rows']:,} · tune {tuning['rows']:,} ({tuning['positives']} positive) · "
-            f"test {testing['rows']:,} ({testing['positives']}); seed {SEED}. The test rows chose "
-            "nothing.",
+            f"train {train['rows']:,}, tune {tuning['rows']:,} ({tuning['positives']} positive), "
+            f"test {testing['rows']:,} ({testing['positives']}), stratified, seed {SEED}; the test "
+            "rows chose nothing",
         ),
         ("Model", f"{MODEL} (scikit-learn)"),
     ]
@@ -164,9 +163,9 @@ def _second_look(found: Experiment) -> str:
     broke = [constraint for told in found.told for constraint in told.broke()]
     here = f"{', '.join(broke)} held on tune and broke on test. " if broke else ""
     return (
-        f'{here}With the tune and test rows shuffled {SHUFFLES} times, same model, "{GOALS[RETRIED]}"'
-        f" was met on the tune rows and broken on the test rows in {found.broken} of them: rows "
-        "flatter the threshold that was chosen on them."
+        f"{here}With the tune and test rows shuffled {SHUFFLES} times, same model, "
+        f'"{GOALS[RETRIED]}" was met on the tune rows and broken on the test rows in '
+        f"{found.broken} of them: rows flatter the threshold that was chosen on them."
     )
 
 

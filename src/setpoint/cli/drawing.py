@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 
 from rich.text import Text
 
@@ -55,6 +56,10 @@ class Axis:
         share = (value - self.low) / (self.high - self.low)
         return round(share * (dots - 1))
 
+    def label(self, value: float) -> str:
+        """A value in three digits; what is nothing beside the length of the axis is 0."""
+        return f"{value:.3g}" if abs(value) > 1e-4 * (self.high - self.low) else "0"
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -77,7 +82,7 @@ class Picture:
     y: Sequence[float]
     mark: Place | None = None
     good: bool = True
-    bound: float | None = field(default=None)
+    bound: float | None = None
 
     def draw(self, width: int, height: int = 11, pen: Pen = BRAILLE) -> list[Text]:
         """Lines of at most ``width`` columns: y name, picture, x axis with its numbers."""
@@ -85,8 +90,9 @@ class Picture:
         marks = [] if self.mark is None else [self.mark]
         x_axis = Axis.over([*self.x, *extra, *(x for x, _ in marks)])
         y_axis = Axis.over([*self.y, *(y for _, y in marks)])
-        ticks = {0: f"{y_axis.high:.3g}", height - 1: f"{y_axis.low:.3g}"}
-        ticks[height // 2] = f"{(y_axis.low + y_axis.high) / 2:.3g}"
+        middle = (y_axis.low + y_axis.high) / 2
+        places = {0: y_axis.high, height // 2: middle, height - 1: y_axis.low}
+        ticks = {row: y_axis.label(value) for row, value in places.items()}
         margin = max(map(len, ticks.values()))
         columns = max(10, width - margin - 2)
         cells = self._cells(x_axis, y_axis, columns, height, pen)
@@ -131,7 +137,7 @@ class Picture:
 
     def _feet(self, axis: Axis, columns: int) -> str:
         """The numbers under the x axis, and its name where there is room."""
-        low, high = f"{axis.low:.3g}", f"{axis.high:.3g}"
+        low, high = axis.label(axis.low), axis.label(axis.high)
         feet = [*low.ljust(columns)]
         feet[columns - len(high) :] = high
         middle = (columns - len(self.x_name)) // 2
@@ -144,7 +150,7 @@ def _joined(spots: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     """All dots on the straight lines from each spot to the next."""
     if spots:
         yield spots[0]
-    for (x, y), (to_x, to_y) in zip(spots[:-1], spots[1:], strict=True):
+    for (x, y), (to_x, to_y) in pairwise(spots):
         steps = max(abs(to_x - x), abs(to_y - y))
         for step in range(1, steps + 1):
             yield round(x + (to_x - x) * step / steps), round(y + (to_y - y) * step / steps)

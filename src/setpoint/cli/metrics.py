@@ -11,13 +11,16 @@ import typer
 from setpoint._core.errors import GoalSyntaxError
 from setpoint.cli.debugging import Debug
 from setpoint.cli.output import Json, Screen, print_json
-from setpoint.expressions import Expression, Named
+from setpoint.expressions import Expression, Named, Total
 from setpoint.metrics import (
     METRICS,
     binary,
+    fnr,
     metric,
     points,
+    precision,
     ranking,
+    recall,
     reductions,
     regression,
     selective,
@@ -43,7 +46,6 @@ ROOMS = {
     "Decisions that may abstain": selective,
 }
 _BETTER = {1: "higher is better", -1: "lower is better"}
-_FLOOR, _CAP = 0.9, 0.05
 
 
 def metrics(
@@ -122,16 +124,26 @@ def _properties(expression: Expression) -> dict[str, Any]:
         "direction": _BETTER.get(expression.better() or 0, "neither way is better by itself"),
         "judges": " and ".join(sorted(expression.needs())),
         "latex": latex,
-        "example_goal": _example_goal(expression),
+        "example_goals": example_goals(expression),
     }
 
 
-def _example_goal(expression: Expression) -> str:
-    """A goal with the metric as its objective, or as a constraint where no way is better."""
-    better = expression.better()
-    if better:
-        return f"{'maximize' if better > 0 else 'minimize'} {expression}"
-    return f"maximize f1 subject to {expression} <= {_CAP}"
+def example_goals(expression: Expression) -> list[str]:
+    """Goals with the metric as their objective, and as a constraint where that says something."""
+    better, (low, high) = expression.better() or 0, expression.interval()
+    leaves = expression.leaves()
+    if all(isinstance(leaf, Total) and leaf.threshold_free() for leaf in leaves):
+        return []
+    goals = [f"{'maximize' if better > 0 else 'minimize'} {expression}"] if better else []
+    if (low, high) == (0, 1) and "scores" not in expression.needs() and _for_any_task(expression):
+        other = precision if expression.key() in (recall.key(), fnr.key()) else recall
+        bound = ">= 0.9" if better > 0 else "<= 0.05"
+        goals.append(f"maximize {other} subject to {expression} {bound}")
+    return goals
+
+
+def _for_any_task(expression: Expression) -> bool:
+    return not any(isinstance(node, Named) and node.tasks for node in expression.walk())
 
 
 def _show_all(screen: Screen) -> None:
@@ -165,7 +177,7 @@ def _show_one(screen: Screen, entry: dict[str, Any]) -> None:
         "LaTeX": entry["latex"],
         "Tested against": entry.get("reference"),
         "Made of": "\n".join(f"{n} = {f}" for n, f in entry.get("made_of", {}).items()),
-        "Example goal": entry["example_goal"],
+        "Example goals": "\n".join(entry["example_goals"]),
     }
     screen.line()
     screen.facts([(name, said) for name, said in shown.items() if said])

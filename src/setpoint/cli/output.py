@@ -26,9 +26,12 @@ from setpoint.decisions.frontier import number_to
 
 #: Signs the library's sentences and formulas use, as ASCII says them.
 _ASCII = {
-    **{"≥": ">=", "≤": "<=", "−": "-", "–": "-", "—": "-", "·": "-", "×": "x", "…": "..."},
-    **{"Σ": "sum ", "√": "sqrt ", "β": "b", "²": "^2", "ₖ": "_k", "½": "1/2 ", "→": "->"},
+    **{"≥": ">=", "≤": "<=", "−": "-", "–": "-", "—": "-", "·": "*", "×": "x", "…": "..."},
+    **{"Σ": "sum", "√(": "sqrt(", "√": "sqrt ", "β": "b", "²": "^2", "ₖ": "_k", "½": "1/2"},
+    **{"ŷ": "yhat", "ȳ": "ymean", "→": "->"},
 }
+#: A line under the header and nothing else: ``box.SIMPLE_HEAD`` in ASCII.
+_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
@@ -74,8 +77,9 @@ class Screen:
         """The text as the stream can carry it."""
         if self.unicode:
             return text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates of file names
-        spelled = "".join(_ASCII.get(sign, sign) for sign in text)
-        return unicodedata.normalize("NFKD", spelled).encode("ascii", "replace").decode("ascii")
+        for sign, spelled in _ASCII.items():
+            text = text.replace(sign, spelled)
+        return unicodedata.normalize("NFKD", text).encode("ascii", "replace").decode("ascii")
 
     def text(self, text: str | Text, style: str = "") -> Text:
         """The text with a style, as the stream can carry it."""
@@ -115,8 +119,8 @@ class Screen:
         gaps: Sequence[int] = (),
     ) -> None:
         """Print a table: ``numeric`` columns to the right, a line after the rows in ``gaps``."""
-        shape = box.SIMPLE_HEAD if self.unicode else box.ASCII2
-        made = Table(box=shape, header_style="bold", collapse_padding=True)
+        shape = box.SIMPLE_HEAD if self.unicode else _ASCII_HEAD
+        made = Table(box=shape, header_style="bold", collapse_padding=True, pad_edge=False)
         cells = [tuple(map(self.text, row)) for row in rows]
         for index, header in enumerate(headers):
             made.add_column(

@@ -12,8 +12,14 @@ from setpoint.decisions import DecisionRule
 
 
 def show_rule(screen: Screen, rule: DecisionRule) -> None:
-    """Objective and constraints as a table, then the outcome in words."""
-    headers = ("", "value", "bound", "", "binding", "short by", "nearest reachable")
+    """Objective and constraints as a table (where there are any), then the outcome in words."""
+    if rule.held:
+        _show_table(screen, rule)
+    screen.facts(outcome(rule))
+
+
+def _show_table(screen: Screen, rule: DecisionRule) -> None:
+    headers = ("", "value", "bound", "", "binding", "short by", "reachable")
     none = "–"
     rows: list[tuple[str | Text, ...]] = [
         (f"{rule.goal.sense} {rule.goal.objective}", number(rule.value), *[none] * 5)
@@ -30,11 +36,7 @@ def show_rule(screen: Screen, rule: DecisionRule) -> None:
                 number(held.reachable, "not known"),
             )
         )
-    if rule.held:
-        screen.table(headers, rows, numeric=(1, 5, 6))
-    else:
-        screen.table(headers[:2], [row[:2] for row in rows], numeric=(1,))
-    screen.facts(outcome(rule))
+    screen.table(headers, rows, numeric=(1, 5, 6))
 
 
 def outcome(rule: DecisionRule) -> list[tuple[str, str | Text]]:
@@ -65,11 +67,10 @@ def data_line(about: Mapping[str, Any], source: str) -> str:
     parts = [count(about["rows"], "row")]
     if "positives" in about:
         parts.append(f"{_positives(about)}, {about['label']} = {about['positive']}")
-    for label in about.get("labels", ()):
-        parts.append(f"{label['label']}: {_positives(label)}")
+    parts.extend(f"{label['label']}: {_positives(label)}" for label in about.get("labels", ()))
     if "classes" in about:
         parts.append(", ".join(f"{name} {many:,}" for name, many in about["classes"].items()))
-    return " · ".join([*parts, source])
+    return "; ".join([*parts, source])
 
 
 def _positives(about: Mapping[str, Any]) -> str:

@@ -10,9 +10,12 @@ from pathlib import Path
 from setpoint._core.errors import FileError
 
 
-def refuse_existing(paths: Iterable[Path], force: bool) -> None:
-    """Raise before any work is done if a file could not be written, or would be overwritten."""
-    seen: set[Path] = set()
+def refuse_existing(paths: Iterable[Path], force: bool, read: Path | None = None) -> None:
+    """Raise before any work is done if a file could not be written, or would be overwritten.
+
+    ``read`` is the file the rows come from; it is kept even with ``force``.
+    """
+    seen = set() if read is None else {read.resolve()}
     for path in paths:
         if path.resolve() in seen:
             raise FileError(f'"{path}" is named for two files; give each its own name.')

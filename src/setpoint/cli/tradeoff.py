@@ -69,6 +69,7 @@ def show(screen: Screen, rule: DecisionRule) -> None:
     if drawn.bound is not None:
         legend.append(f"   {pen.bound} {rule.goal.constraints[constraint_of(rule)]}", "yellow")
     screen.line(legend)
+    screen.line()
 
 
 def render(rule: DecisionRule, path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,7 +67,7 @@ def tune(
     ] = None,
     scores: Annotated[
         str | None,
-        typer.Option(metavar="A,B,…", help="Columns of scores, one per class, in one go."),
+        typer.Option(metavar="A,B,C", help="Columns of scores, one per class, in one go."),
     ] = None,
     positive: Annotated[
         str | None,
@@ -87,7 +88,7 @@ def tune(
     classes: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,…",
+            metavar="A,B,C",
             help="Classes of a multiclass task, in the order of the score columns. Default: "
             "the names of those columns.",
         ),
@@ -133,7 +134,7 @@ def tune(
     )
     if plot is not None:
         tradeoff.refuse_ending(plot)
-    refuse_existing([path for path in (out, plot) if path is not None], force)
+    refuse_existing([path for path in (out, plot) if path is not None], force, read=file)
     rows = read_rows(file, roles)
     chosen = choose(wanted, rows.y, rows.scores, task=rows.task, kind=kind, by=by, **rows.more)
     rule = rows.sign(chosen)
@@ -189,7 +190,6 @@ def _show(
     show_rule(screen, rule)
     screen.line()
     tradeoff.show(screen, rule)
-    screen.line()
     screen.facts(_usage(rule, out, plot))
 
 
@@ -206,6 +206,6 @@ def _usage(rule: DecisionRule, out: Path | None, plot: Path | None) -> list[tupl
     return [
         *facts,
         ("Use it", "import setpoint as sp"),
-        ("", f'rule = sp.DecisionRule.load("{name.as_posix()}")'),
+        ("", f"rule = sp.DecisionRule.load({json.dumps(name.as_posix(), ensure_ascii=False)})"),
         ("", f"decisions = rule.decide(scores{group})"),
     ]

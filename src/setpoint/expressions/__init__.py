@@ -19,6 +19,7 @@ from setpoint.expressions.best import Best
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.curves import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall
+from setpoint.expressions.encoding import from_json, to_json
 from setpoint.expressions.evaluate import Reading, Totals, measure
 from setpoint.expressions.events import Event, Label, Literal
 from setpoint.expressions.intake import take_groups, take_in, take_scores
@@ -64,10 +65,12 @@ __all__ = [
     "Task",
     "Total",
     "Totals",
+    "from_json",
     "measure",
     "rate",
     "scan",
     "take_groups",
     "take_in",
     "take_scores",
+    "to_json",
 ]

@@ -14,7 +14,8 @@ from functools import reduce
 from typing import Any
 
 from setpoint._core.arrays import both, holds_everywhere, is_tensor, plain_bool, square_root, where
-from setpoint._core.errors import GoalError, KindError
+from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import intervals
 from setpoint.expressions.calling import Measurable
 from setpoint.expressions.columns import Columns
@@ -502,6 +503,11 @@ class Bound(Expression):
 
     def expand(self, columns: Columns) -> Expression:
         """Fill the class or the rows into the leaves."""
+        for column, value in self.conditions:
+            known = columns.group_values(column)
+            if value not in known:
+                hint = did_you_mean(value, known, f"there are {listing(known)}")
+                raise DataError(f'no row has {column}={value!r} (in "{self}"): {hint}')
         return self._bind(self.inner).expand(columns)
 
     def normal(self) -> Expression:
