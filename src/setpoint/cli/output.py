@@ -122,20 +122,17 @@ class Screen:
         shape = box.SIMPLE_HEAD if self.unicode else _ASCII_HEAD
         made = Table(box=shape, header_style="bold", collapse_padding=True, pad_edge=False)
         cells = [tuple(map(self.text, row)) for row in rows]
+        widest = max(cell_len(line) for row in cells for line in row[0].plain.split("\n"))
         for index, header in enumerate(headers):
             made.add_column(
                 self.text(header),
                 justify="right" if index in numeric else "left",
                 overflow="fold",
-                min_width=min(28, max(_widest(row[0]) for row in cells)) if index == 0 else None,
+                min_width=min(28, self.width // 3, widest) if index == 0 else None,
             )
         for index, row in enumerate(cells):
             made.add_row(*row, end_section=index in gaps)
         self.show(made, indent=0)
-
-
-def _widest(text: Text) -> int:
-    return max(map(cell_len, text.plain.split("\n")))
 
 
 def number(value: float | None, otherwise: str = "empty") -> str:

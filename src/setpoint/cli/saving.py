@@ -15,8 +15,10 @@ def refuse_existing(paths: Iterable[Path], force: bool, read: Path | None = None
 
     ``read`` is the file the rows come from; it is kept even with ``force``.
     """
-    seen = set() if read is None else {read.resolve()}
+    seen: set[Path] = set()
     for path in paths:
+        if read is not None and path.resolve() == read.resolve():
+            raise FileError(f'"{path}" is the file the rows come from; give another name.')
         if path.resolve() in seen:
             raise FileError(f'"{path}" is named for two files; give each its own name.')
         seen.add(path.resolve())

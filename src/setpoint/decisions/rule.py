@@ -236,8 +236,7 @@ class DecisionRule:
             )
         else:
             why = f"{listing(h.constraint for h in self.held)} can each be met, not together"
-        short = max((h.short for h in broken), default=0.0)
-        return f"NOT FEASIBLE: {why}. The rule comes nearest: {reached}, {short:.4g} short."
+        return f"NOT FEASIBLE: {why}. The rule comes nearest: {reached}, {', '.join(parts)}."
 
     def __str__(self) -> str:
         return f"{self.goal}\n{self.operating_point()}\n{self.sentence()}"

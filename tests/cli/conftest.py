@@ -1,0 +1,80 @@
+"""A runner that looks like a pipe of 80 columns, and small tables of scores."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from setpoint.cli.app import app
+
+#: Nothing of the machine the tests run on may decide colours or widths.
+CLEAN = {"COLUMNS": "80", "FORCE_COLOR": None, "NO_COLOR": None, "GITHUB_ACTIONS": None}
+
+
+@pytest.fixture
+def run():
+    """Run a command in this process; the result has exit_code, stdout and stderr."""
+
+    def call(*args, columns=80):
+        env = {**CLEAN, "COLUMNS": str(columns)}
+        return CliRunner().invoke(app, [str(a) for a in args], env=env, prog_name="setpoint")
+
+    return call
+
+
+@pytest.fixture
+def process():
+    """Run ``python -m setpoint.cli`` in a process of its own."""
+
+    def call(*args, **more):
+        env = {k: v for k, v in os.environ.items() if k not in CLEAN}
+        env |= {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8", **more.pop("env", {})}
+        command = [sys.executable, "-m", "setpoint.cli", *map(str, args)]
+        return subprocess.run(
+            command, env=env, capture_output=True, encoding="utf-8", timeout=120, **more
+        )
+
+    return call
+
+
+@pytest.fixture
+def table():
+    """200 rows with labels, scores, groups and weights."""
+    rng = np.random.default_rng(0)
+    n = 200
+    y = (rng.random(n) < 0.3).astype(int)
+    animals = rng.integers(0, 3, n)
+    per_class = rng.normal(size=(n, 3))
+    per_class[np.arange(n), animals] += 1.5
+    other = (rng.random(n) < 0.5).astype(int)
+    return pd.DataFrame(
+        {
+            "label": y,
+            "score": (rng.normal(size=n) + 1.5 * y).round(3),
+            "answer": np.where(y == 1, "yes", "no"),
+            "truth": y == 1,
+            "other": other,
+            "other_score": rng.normal(size=n) + other,
+            "sex": np.where(rng.random(n) < 0.5, "f", "m"),
+            "age": rng.integers(0, 3, n),
+            "weight": rng.random(n),
+            "query": rng.integers(0, 10, n),
+            "animal": np.array(["cat", "dog", "owl"])[animals],
+            "code": animals,
+            "cat": per_class[:, 0],
+            "dog": per_class[:, 1],
+            "owl": per_class[:, 2],
+        }
+    )
+
+
+@pytest.fixture
+def scores(table, tmp_path):
+    """The table as a file."""
+    path = tmp_path / "scores.csv"
+    table.to_csv(path, index=False)
+    return path

@@ -1,0 +1,182 @@
+"""The app: help, version, exit codes, failures, pipes and poor encodings."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import setpoint as sp
+from setpoint.cli import app as app_module
+from setpoint.cli import metrics as metrics_module
+
+GOAL = "maximize recall subject to precision >= 0.8"
+
+
+def test_version(run):
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"setpoint {sp.__version__}\n")
+
+
+@pytest.mark.parametrize("args", [(), ("--help",), ("-h",)])
+def test_help_lists_commands_and_exit_codes(run, args):
+    result = run(*args)
+    assert result.exit_code == 0
+    for said in ("demo", "tune", "metrics", "--debug", "Exit codes", "130  stopped by Ctrl-C"):
+        assert said in result.stdout
+
+
+@pytest.mark.parametrize("command", ["demo", "tune", "metrics"])
+def test_help_of_commands_has_examples_and_fits(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"setpoint {command}" in result.stdout
+    assert "Examples" in result.stdout
+    assert "--json" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert result.stdout.isascii() or "─" in result.stdout
+
+
+@pytest.mark.parametrize("args", [("tun",), ("tune",), ("tune", "x.csv", "--gaol", "x"), ("--no",)])
+def test_usage_mistakes_exit_with_2(run, args):
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_debug_shows_the_traceback_of_a_mistake(run, scores, place):
+    args = ["tune", str(scores), "--goal", "maximize recal"]
+    args = ["--debug", *args] if place == "before" else [*args, "--debug"]
+    result = run(*args)
+    assert result.exit_code == 2
+    assert "Traceback (most recent call last)" in result.stderr
+    assert 'setpoint: unknown metric "recal"' in result.stderr
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_unexpected_errors(run, monkeypatch, debug):
+    def fail(_):
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(metrics_module, "_show_all", fail)
+    result = run(*(["--debug"] if debug else []), "metrics")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    sentence = (
+        "setpoint: unexpected error: ZeroDivisionError: division by zero; run again with --debug\n"
+    )
+    assert result.stderr.endswith(sentence)
+    assert ("Traceback" in result.stderr) is debug
+
+
+def test_ctrl_c(run, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(metrics_module, "_show_all", stop)
+    result = run("metrics")
+    assert result.exit_code == 130
+    assert result.stderr == "setpoint: stopped; a file is written whole or not at all.\n"
+
+
+def test_main_runs_the_app(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["setpoint", "--version"])
+    with pytest.raises(SystemExit) as exit_of:
+        app_module.main()
+    assert exit_of.value.code == 0
+    assert capsys.readouterr().out.startswith("setpoint ")
+
+
+# --- true processes -----------------------------------------------------------------------------
+
+
+def test_console_script(scores):
+    script = Path(sys.executable).with_name("setpoint")
+    if not script.exists():
+        pytest.skip("the package is not installed in this environment")
+    result = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60)
+    assert result.stdout == f"setpoint {sp.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("goal", "code"),
+    [
+        (GOAL, 0),
+        ("maximize recal", 2),
+        ("maximize recall subject to fpr <= 0, recall >= 1", 3),
+    ],
+)
+def test_exit_codes_of_a_process(process, scores, goal, code):
+    result = process("tune", scores, "--goal", goal)
+    assert result.returncode == code
+    assert "Traceback" not in result.stdout + result.stderr
+    assert (result.stdout == "") is (code == 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_of_a_process(tmp_path):
+    code = (
+        "import sys, time, setpoint.cli.metrics as m\n"
+        "def wait(_):\n"
+        "    print('waiting', flush=True)\n"
+        "    time.sleep(60)\n"
+        "m._show_all = wait\n"
+        "from setpoint.cli import main\n"
+        "sys.argv = ['setpoint', 'metrics']\n"
+        "main()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "waiting\n"
+        time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert errors == "setpoint: stopped; a file is written whole or not at all.\n"
+
+
+def test_ascii_streams_are_served(process, scores):
+    env = {"PYTHONIOENCODING": "ascii"}
+    for args in (
+        ("tune", scores, "--goal", GOAL),
+        ("tune", scores, "--goal", GOAL, "--json"),
+        ("tune", "--help"),
+        ("metrics",),
+        ("metrics", "mcc"),
+    ):
+        result = process(*args, env=env)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.isascii()
+        assert max(map(len, result.stdout.splitlines())) <= 80
+    drawn = process("tune", scores, "--goal", GOAL, env=env).stdout
+    assert "O the rule   : precision >= 0.8" in drawn
+    assert "sqrt(TPR * TNR)" in process("metrics", env=env).stdout
+
+
+def test_a_reader_that_leaves_is_no_error(process):
+    command = [sys.executable, "-m", "setpoint.cli", "metrics"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert b"Traceback" not in child.stderr.read()
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, setpoint.cli\n"
+        "heavy = {'torch', 'pandas', 'sklearn', 'matplotlib', 'scipy', 'pyarrow', 'lightgbm'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert result.stdout == "[]\n"

@@ -1,0 +1,67 @@
+"""From an exception to a sentence: the words of the command line, carets on the place."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from setpoint import DataError, GoalError, GoalSyntaxError, KindError
+from setpoint.cli.failing import _caret, _wrapped, worded
+from setpoint.cli.output import Screen
+
+
+def terminal(width, unicode=True):
+    console = Console(file=io.StringIO(), width=width, force_terminal=True)
+    return Screen(console, unicode)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DataError('say positive="a b".'), 'say --positive "a b".'),
+        (DataError("Say positive=1.5 to"), "Say --positive 1.5 to"),
+        (KindError('by="sex" belongs to kind="per-group"'), "--by sex belongs to --kind per-group"),
+        (DataError("y_true holds 'x' at row 0:"), "the label holds 'x' in data row 1:"),
+        (GoalError('gap(recall, by="sex")'), 'gap(recall, by="sex")'),
+    ],
+)
+def test_words(error, words):
+    assert worded(error) == words
+
+
+def test_sentences_wrap_on_a_terminal_only():
+    sentence = "word " * 30
+    assert all(len(line) <= 40 for line in _wrapped(sentence, terminal(40)))
+    pipe = Screen(Console(file=io.StringIO(), width=40), True)
+    assert len(_wrapped(sentence, pipe)) == 1
+
+
+def caret_of(text, word, screen):
+    start = text.index(word)
+    shown, carets = _caret(GoalSyntaxError("no", text, start, start + len(word)), screen)
+    return shown, shown[len(carets) - carets.count("^") : len(carets)]
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_long_goal_is_cut_around_the_place(place):
+    parts = [f"metric_{i} >= 0.{i}{i}{i}{i}" for i in range(6)]
+    parts[place] = "recal >= 0.5"
+    text = "maximize f1 subject to " + ", ".join(parts)
+    shown, marked = caret_of(text, "recal", terminal(60))
+    assert marked == "recal"
+    assert len(shown) <= 60
+
+
+def test_signs_before_the_place_keep_the_caret_right():
+    text = "maximize f1 subject to fpr ≤ 0.1,\nrecal ≥ 0.5"
+    for unicode in (True, False):
+        shown, marked = caret_of(text, "recal", terminal(80, unicode))
+        assert marked == "recal"
+        assert "\n" not in shown
+        assert unicode or shown.isascii()
+
+
+def test_wide_signs_count_double():
+    shown, carets = _caret(GoalSyntaxError("no", '"漢" recal', 4, 9), terminal(80))
+    assert carets == "  " + " " * 5 + "^" * 5
+    assert shown == '  "漢" recal'

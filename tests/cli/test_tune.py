@@ -1,0 +1,422 @@
+"""`setpoint tune`: the same rule as the library gives, and a sentence for every mistake."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import setpoint as sp
+
+GOAL = "maximize recall subject to precision >= 0.8"
+
+
+def strict(text):
+    """JSON without NaN and Infinity, which Python's reader would take."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} in JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+# --- what it finds ------------------------------------------------------------------------------
+
+
+def test_json_is_the_rule_of_the_library_and_of_brute_force(run, scores, table):
+    result = run("tune", scores, "--goal", GOAL, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    data = strict(result.stdout)
+    y, s = table["label"].to_numpy(), table["score"].to_numpy()
+    assert data["rule"] == sp.tune(GOAL, y, s).to_json()
+
+    best = (-1.0, None)
+    for threshold in np.unique(s)[::-1]:
+        decided = s >= threshold
+        hits = int((decided & (y == 1)).sum())
+        if hits / decided.sum() >= 0.8 and hits / y.sum() > best[0]:
+            best = hits / y.sum(), threshold
+    assert (data["rule"]["value"], data["rule"]["threshold"]) == best
+    assert data["data"]["rows"] == len(y)
+    assert data["data"]["positives"] == int(y.sum())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
+def test_every_type_of_file(run, table, tmp_path, kind):
+    path = tmp_path / f"scores.{kind}"
+    writers = {
+        "csv": lambda p: table.to_csv(p, index=False),
+        "parquet": table.to_parquet,
+        "feather": table.to_feather,
+    }
+    writers[kind](path)
+    result = run("tune", path, "--goal", GOAL, "--json")
+    expected = sp.tune(GOAL, table["label"], table["score"])
+    assert strict(result.stdout)["rule"]["threshold"] == expected.threshold
+
+
+def test_screen_says_goal_data_point_constraints_and_use(run, scores, table):
+    result = run("tune", scores, "--goal", GOAL)
+    rule = sp.tune(GOAL, table["label"], table["score"])
+    assert result.exit_code == 0
+    flat = " ".join(result.stdout.split())
+    for said in (
+        f"Goal {GOAL}",
+        f"200 rows; {int(table['label'].sum())} positive",
+        f"Operating point {rule.operating_point()}",
+        f"Reached {rule.sentence()}",
+        "precision 0.8",
+        ">= 0.8",
+        "holds",
+        "● the rule",
+        "┊ precision >= 0.8",
+        'sp.DecisionRule.load("rule.json")',
+    ):
+        assert said in flat
+
+
+def test_rule_is_written_and_read_back(run, scores, table, tmp_path):
+    out = tmp_path / "rule.json"
+    result = run("tune", scores, "--goal", GOAL, "--out", out)
+    assert result.exit_code == 0
+    rule = sp.DecisionRule.load(out)
+    assert rule == sp.tune(GOAL, table["label"], table["score"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["rule.json", "scores.csv"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_plot_is_written(run, scores, tmp_path, kind, start):
+    plot = tmp_path / f"frontier.{kind}"
+    result = run("tune", scores, "--goal", GOAL, "--plot", plot, "--json")
+    assert result.exit_code == 0
+    assert strict(result.stdout)["written"] == {"plot": str(plot)}
+    assert plot.read_bytes().startswith(start)
+
+
+def test_plot_is_the_same_twice(run, scores, tmp_path):
+    plots = [tmp_path / "one.svg", tmp_path / "two.svg"]
+    for plot in plots:
+        run("tune", scores, "--goal", GOAL, "--plot", plot)
+    assert plots[0].read_bytes() == plots[1].read_bytes()
+
+
+# --- declared roles -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "said", "flips"), [("answer", "yes", False), ("answer", "no", True)]
+)
+def test_positive_label_is_as_declared_and_kept_in_the_rule(
+    run, scores, table, tmp_path, column, said, flips
+):
+    out = tmp_path / "rule.json"
+    run("tune", scores, "--label", column, "--positive", said, "--goal", "maximize f1", "-g",
+        "maximize f1", "--out", out)  # fmt: skip
+    rule = sp.DecisionRule.load(out)
+    y = 1 - table["label"] if flips else table["label"]
+    assert rule.threshold == sp.tune("maximize f1", y, table["score"]).threshold
+    assert rule.task.positive == said
+
+
+def test_truth_values_with_false_as_positive(run, scores, table):
+    result = run(
+        "tune", scores, "--label", "truth", "--positive", "false", "-g", "maximize f1", "--json"
+    )
+    expected = sp.tune("maximize f1", 1 - table["label"], table["score"])
+    data = strict(result.stdout)
+    assert data["rule"]["threshold"] == expected.threshold
+    assert data["data"]["positive"] is False
+
+
+def test_weight_and_groups(run, scores, table):
+    goal = 'maximize accuracy subject to gap(recall, by="sex") <= 0.05'
+    result = run(
+        "tune", scores, "--goal", goal, "--group", "sex", "--group", "age", "--by", "sex",
+        "--kind", "per-group", "--weight", "weight", "--json",
+    )  # fmt: skip
+    expected = sp.tune(
+        goal,
+        table["label"],
+        table["score"],
+        sample_weight=table["weight"],
+        group={"sex": table["sex"].to_numpy(), "age": table["age"].to_numpy()},
+        by="sex",
+        kind="per-group",
+    )
+    assert strict(result.stdout)["rule"] == expected.to_json()
+
+
+def test_numbers_as_groups_go_to_json(run, scores, table, tmp_path):
+    out = tmp_path / "rule.json"
+    result = run(
+        "tune", scores, "-g", "maximize f1", "--group", "age", "--kind", "per-group", "--out", out
+    )
+    assert result.exit_code == 0
+    rule = sp.DecisionRule.load(out)
+    assert rule.decide(table["score"], group={"age": table["age"].to_numpy()}).shape == (200,)
+
+
+def test_top_k_by_query(run, scores, table):
+    goal = 'maximize precision_at_k(3, by="query")'
+    for task in ("binary", "ranking"):
+        result = run("tune", scores, "-g", goal, "--query", "query", "--task", task)
+        assert result.exit_code == 0, result.stderr
+        assert "the 3 highest scores of each query" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("--label", "animal", "--scores", "cat,dog,owl"),
+        ("--label", "animal", "--score", "cat", "--score", "dog", "--score", "owl"),
+        ("--label", "code", "--scores", "cat, dog, owl", "--classes", "0,1,2"),
+    ],
+)
+def test_multiclass(run, scores, table, columns):
+    result = run(
+        "tune", scores, "--task", "multiclass", *columns, "-g", "maximize macro(f1)", "--json"
+    )
+    assert result.exit_code == 0, result.stderr
+    data = strict(result.stdout)
+    label = columns[1]
+    names = [0, 1, 2] if label == "code" else ["cat", "dog", "owl"]
+    expected = sp.tune(
+        "maximize macro(f1)",
+        table[label].to_numpy(),
+        table[["cat", "dog", "owl"]].to_numpy(),
+        task=sp.Task.multiclass(names),
+    )
+    assert data["rule"] == expected.to_json()
+    assert sum(data["data"]["classes"].values()) == 200
+
+
+def test_multilabel(run, scores, table):
+    result = run(
+        "tune", scores, "--task", "multilabel", "--label", "label", "--label", "other",
+        "--score", "score", "--score", "other_score", "-g", "maximize macro(f1)", "--json",
+    )  # fmt: skip
+    expected = sp.tune(
+        "maximize macro(f1)",
+        table[["label", "other"]].to_numpy(),
+        table[["score", "other_score"]].to_numpy(),
+        task=sp.Task.multilabel(["label", "other"]),
+    )
+    assert strict(result.stdout)["rule"] == expected.to_json()
+
+
+# --- what cannot be had -------------------------------------------------------------------------
+
+
+def test_infeasible_is_told_written_and_exits_with_3(run, scores, tmp_path):
+    goal = "maximize recall subject to precision >= 0.99, recall >= 0.9"
+    out = tmp_path / "rule.json"
+    result = run("tune", scores, "--goal", goal, "--out", out)
+    assert (result.exit_code, result.stderr) == (3, "")
+    rule = sp.DecisionRule.load(out)
+    assert not rule.feasible
+    flat = " ".join(result.stdout.split())
+    assert "NOT FEASIBLE precision >= 0.99, recall >= 0.9 can each be met, not together." in flat
+    assert f"where {rule.operating_point()}" in flat
+    assert "broken" in flat
+    assert "✕ the nearest" in flat
+
+
+def test_infeasible_json_exits_with_3(run, scores):
+    result = run("tune", scores, "-g", "maximize recall subject to fpr <= 0, recall >= 1", "--json")
+    assert result.exit_code == 3
+    assert strict(result.stdout)["feasible"] is False
+
+
+def test_infinite_threshold_is_a_string_in_json(run, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("label,score\n1,0.1\n0,0.9\n0,0.8\n")
+    result = run("tune", path, "-g", "minimize fp", "--json")
+    assert strict(result.stdout)["rule"]["threshold"] == "inf"
+
+
+# --- mistakes -----------------------------------------------------------------------------------
+
+MISTAKES = {
+    "unknown metric": (
+        ["--goal", "maximize recal subject to precision >= 0.9"],
+        'unknown metric "recal": did you mean recall?\n'
+        "  maximize recal subject to precision >= 0.9\n"
+        "           ^^^^^",
+    ),
+    "impossible bound": (
+        ["--goal", "maximize recall subject to precision >= 1.2"],
+        '"precision >= 1.2" can never hold: precision lies in [0, 1]',
+    ),
+    "curve": (["--goal", "maximize auroc"], '"auroc" judges scores, and no operating point'),
+    "label column": (
+        ["--label", "lable", "--goal", GOAL],
+        'there is no column "lable" (label). Did you mean "label"?',
+    ),
+    "score column": (
+        ["--score", "scroe", "--goal", GOAL],
+        'there is no column "scroe" (score). Did you mean "score"?',
+    ),
+    "group column": (["--group", "sx", "--goal", GOAL], 'there is no column "sx" (group).'),
+    "three values": (
+        ["--label", "code", "--goal", GOAL],
+        'column "code" has 3 values (0, 1, 2); a goal on precision needs two. '
+        "Say --positive 1 to set it against the rest.",
+    ),
+    "text label": (
+        ["--label", "answer", "--goal", GOAL],
+        'column "answer" holds "no", "yes": say which one is positive, '
+        "for example --positive yes.",
+    ),
+    "positive": (
+        ["--label", "answer", "--positive", "ja", "--goal", GOAL],
+        '--positive ja does not occur in column "answer"',
+    ),
+    "text score": (["--score", "sex", "--goal", GOAL], 'column "sex" (score) has 200 values'),
+    "weight": (
+        ["--weight", "score", "--goal", GOAL],
+        "the weight is -",
+    ),
+    "kind": (["--kind", "treshold", "--goal", GOAL], "--kind treshold: did you mean threshold?"),
+    "per-group without group": (
+        ["--kind", "per-group", "--goal", GOAL],
+        "--kind per-group needs to know the group of each row: say --group",
+    ),
+    "by without kind": (
+        ["--group", "sex", "--by", "sex", "--goal", GOAL],
+        "--by sex belongs to --kind per-group",
+    ),
+    "probability": (
+        ["--score-kind", "probability", "--goal", GOAL],
+        "which is not a probability; say --score-kind logit or raw",
+    ),
+    "two scores": (
+        ["--score", "score", "--score", "cat", "--goal", GOAL],
+        "a binary task has one --score; 2 are given.",
+    ),
+    "one score for classes": (
+        ["--task", "multiclass", "--goal", "maximize macro(f1)"],
+        "a multiclass task has one score per class",
+    ),
+    "classes": (
+        ["--task", "multiclass", "--scores", "cat,dog", "--classes", "a", "-g", "maximize macro(f1)"],
+        "--classes names 1 class for 2 columns of scores",
+    ),
+    "task": (["--task", "multi-label", "--goal", GOAL], "did you mean multilabel?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=str)
+def test_mistakes_are_answered_by_a_sentence(run, scores, tmp_path, mistake):
+    options, sentence = MISTAKES[mistake]
+    out = tmp_path / "rule.json"
+    result = run("tune", scores, *options, "--out", out)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("setpoint: ")
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_row_of_a_bad_weight_is_counted_from_one(run, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score,w\n1,0.9,1\n0,0.1,-2\n")
+    result = run("tune", path, "-g", "maximize f1", "--weight", "w")
+    assert "the weight is -2 in data row 2;" in result.stderr
+
+
+def test_missing_score(run, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score\n1,0.9\n0,nan\n1,0.8\n")
+    result = run("tune", path, "-g", "maximize f1", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert 'column "score" (score) has 1 missing value, the first in data row 2' in result.stderr
+
+
+def test_missing_file_names_the_near_one(run, scores):
+    result = run("tune", scores.with_name("score.csv"), "-g", "maximize f1")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("setpoint: there is no file")
+    assert f'Did you mean "{scores}"?' in result.stderr
+
+
+def test_one_class_only(run, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score\n1,0.9\n1,0.1\n")
+    result = run("tune", path, "-g", "maximize f1")
+    assert result.exit_code == 2
+    assert "holds only 1" in result.stderr
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def test_an_existing_file_is_kept_unless_forced(run, scores, tmp_path):
+    out = tmp_path / "rule.json"
+    out.write_text("mine")
+    result = run("tune", scores, "--goal", GOAL, "--out", out)
+    assert result.exit_code == 2
+    assert f'"{out}" exists; say --force' in result.stderr
+    assert out.read_text() == "mine"
+    assert run("tune", scores, "--goal", GOAL, "--out", out, "--force").exit_code == 0
+    assert sp.DecisionRule.load(out).feasible
+
+
+def test_the_rows_are_never_overwritten(run, scores):
+    before = scores.read_bytes()
+    result = run("tune", scores, "--goal", GOAL, "--out", scores, "--force")
+    assert result.exit_code == 2
+    assert "is the file the rows come from" in result.stderr
+    assert scores.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--out", "no/rule.json"], "there is no folder"),
+        (["--out", "."], "is a folder"),
+        (["--plot", "plot.jpg"], "must end in .svg, .png or .pdf"),
+        (["--plot", "a.svg", "--out", "a.svg"], "is named for two files"),
+        (
+            ["--out", "rule.json", "--plot", "a.svg", "--kind", "per-group", "--group", "sex"],
+            "has no trade-off along one threshold to draw",
+        ),
+    ],
+)
+def test_files_that_cannot_be_written(run, scores, tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    result = run("tune", scores, "--goal", "maximize f1", *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_plot_that_fails_leaves_no_rule(run, scores, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("setpoint.cli.saving.os.replace", fail)
+    result = run("tune", scores, "--goal", GOAL, "--plot", tmp_path / "a.svg")
+    assert result.exit_code == 2
+    assert "No space left on device. Nothing was written." in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["scores.csv"]
+
+
+# --- the screen ---------------------------------------------------------------------------------
+
+LONG = (
+    'maximize recall subject to gap(positive_rate, by="sex") <= 0.3, precision >= 0.5, '
+    'worst(recall, by="sex") >= 0.2, fpr <= 0.25'
+)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("goal", [GOAL, LONG, "maximize mcc"])
+def test_nothing_overflows(run, scores, columns, goal):
+    result = run("tune", scores, "--goal", goal, "--group", "sex", columns=columns)
+    assert result.exit_code in (0, 3), result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= columns
+    assert not re.search(r"\x1b", result.stdout)
+    assert not re.search(r"[ \t]+$", result.stdout, re.MULTILINE)
