@@ -124,6 +124,7 @@ CASES = [
     ("a group where none is needed", lambda: sp.tune("maximize f1", Y, S).decide(S, group=G), sp.KindError, TypeError, "takes no group"),
     ("per group without groups", tune(kind="per-group"), sp.DataError, ValueError, "pass group="),
     ("per group with two columns", tune(kind="per-group", group={"sex": G, "age": G}), sp.DataError, ValueError, "say by="),
+    ("a declared group without rows", tune(kind="per-group", group=G, task=sp.Task.binary(groups={"group": ("a", "b", "c")})), sp.DataError, ValueError, "no row has group='c'"),
     ("k above n", lambda: sp.precision_at_k(7)(Y, S), sp.DataError, ValueError, "k = 7 is more than the 6 rows"),
     ("k above n at decide", lambda: top_k().decide([0.5]), sp.DataError, ValueError, "k = 3 is more than the 1 rows"),
     ("no query", lambda: sp.mean_average_precision([1, 0], [0.1, 0.2], task="ranking"), sp.DataError, ValueError, "pass query="),

@@ -37,7 +37,6 @@ def test_help_of_commands_has_examples_and_fits(run, command):
     assert "Examples" in result.stdout
     assert "--json" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert result.stdout.isascii() or "─" in result.stdout
 
 
 @pytest.mark.parametrize("args", [("tun",), ("tune",), ("tune", "x.csv", "--gaol", "x"), ("--no",)])
@@ -95,7 +94,7 @@ def test_main_runs_the_app(monkeypatch, capsys):
 # --- true processes -----------------------------------------------------------------------------
 
 
-def test_console_script(scores):
+def test_console_script():
     script = Path(sys.executable).with_name("setpoint")
     if not script.exists():
         pytest.skip("the package is not installed in this environment")
@@ -119,7 +118,7 @@ def test_exit_codes_of_a_process(process, scores, goal, code):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_ctrl_c_of_a_process(tmp_path):
+def test_ctrl_c_of_a_process():
     code = (
         "import sys, time, setpoint.cli.metrics as m\n"
         "def wait(_):\n"
@@ -154,13 +153,13 @@ def test_ascii_streams_are_served(process, scores):
         result = process(*args, env=env)
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.isascii()
-        assert max(map(len, result.stdout.splitlines())) <= 80
+        assert "--json" in args or max(map(len, result.stdout.splitlines())) <= 80
     drawn = process("tune", scores, "--goal", GOAL, env=env).stdout
     assert "O the rule   : precision >= 0.8" in drawn
     assert "sqrt(TPR * TNR)" in process("metrics", env=env).stdout
 
 
-def test_a_reader_that_leaves_is_no_error(process):
+def test_a_reader_that_leaves_is_no_error():
     command = [sys.executable, "-m", "setpoint.cli", "metrics"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None

@@ -12,7 +12,6 @@ import setpoint as sp
 from setpoint.cli import demo as demo_module
 from setpoint.cli.experiment import GOALS, Experiment, Part, Told, judge
 from setpoint.cli.experiment import run as run_experiment
-from setpoint.cli.output import Screen
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +106,7 @@ def test_out_that_is_a_file(run, quick, tmp_path):
     assert "cannot make the folder" in result.stderr
 
 
-def test_a_constraint_that_breaks_on_test_is_told(run, monkeypatch, found, capsys):
+def test_a_constraint_that_breaks_on_test_is_told(run, monkeypatch, found):
     told = next(t for t in found.told if t.name == "recall")
     worse = Part(1 - found.test.y, found.test.scores)  # every decision is turned into a mistake
     broke = Told(told.name, told.rule, told.tuned, judge(told.rule, worse))
@@ -129,7 +128,3 @@ def test_experiment_is_the_same_twice(found):
     again = run_experiment()
     assert isinstance(again, Experiment)
     assert again.to_json() == found.to_json()
-
-
-def test_screen_opens_on_stderr():
-    assert Screen.open(stderr=True).console.stderr

@@ -53,8 +53,8 @@ def test_every_metric_is_described(run, name):
     assert max(map(len, result.stdout.splitlines())) <= 80
     entry = json.loads(run("metrics", name, "--json").stdout)
     assert entry["name"] == name
-    assert entry["range"] == [str(x) if abs(x) == float("inf") else x for x in
-                              example_of(sp.METRICS[name]).interval()]  # fmt: skip
+    span = example_of(sp.METRICS[name]).interval()
+    assert entry["range"] == [str(x) if abs(x) == float("inf") else x for x in span]
 
 
 def test_details_of_one(run):

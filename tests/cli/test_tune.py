@@ -112,8 +112,8 @@ def test_positive_label_is_as_declared_and_kept_in_the_rule(
     run, scores, table, tmp_path, column, said, flips
 ):
     out = tmp_path / "rule.json"
-    run("tune", scores, "--label", column, "--positive", said, "--goal", "maximize f1", "-g",
-        "maximize f1", "--out", out)  # fmt: skip
+    goal = ("--goal", "maximize f1")
+    run("tune", scores, "--label", column, "--positive", said, *goal, "--out", out)
     rule = sp.DecisionRule.load(out)
     y = 1 - table["label"] if flips else table["label"]
     assert rule.threshold == sp.tune("maximize f1", y, table["score"]).threshold
@@ -133,9 +133,22 @@ def test_truth_values_with_false_as_positive(run, scores, table):
 def test_weight_and_groups(run, scores, table):
     goal = 'maximize accuracy subject to gap(recall, by="sex") <= 0.05'
     result = run(
-        "tune", scores, "--goal", goal, "--group", "sex", "--group", "age", "--by", "sex",
-        "--kind", "per-group", "--weight", "weight", "--json",
-    )  # fmt: skip
+        "tune",
+        scores,
+        "--goal",
+        goal,
+        "--group",
+        "sex",
+        "--group",
+        "age",
+        "--by",
+        "sex",
+        "--kind",
+        "per-group",
+        "--weight",
+        "weight",
+        "--json",
+    )
     expected = sp.tune(
         goal,
         table["label"],
@@ -194,9 +207,22 @@ def test_multiclass(run, scores, table, columns):
 
 def test_multilabel(run, scores, table):
     result = run(
-        "tune", scores, "--task", "multilabel", "--label", "label", "--label", "other",
-        "--score", "score", "--score", "other_score", "-g", "maximize macro(f1)", "--json",
-    )  # fmt: skip
+        "tune",
+        scores,
+        "--task",
+        "multilabel",
+        "--label",
+        "label",
+        "--label",
+        "other",
+        "--score",
+        "score",
+        "--score",
+        "other_score",
+        "-g",
+        "maximize macro(f1)",
+        "--json",
+    )
     expected = sp.tune(
         "maximize macro(f1)",
         table[["label", "other"]].to_numpy(),
@@ -266,8 +292,7 @@ MISTAKES = {
     ),
     "text label": (
         ["--label", "answer", "--goal", GOAL],
-        'column "answer" holds "no", "yes": say which one is positive, '
-        "for example --positive yes.",
+        'column "answer" holds "no", "yes": say which one is positive, for example --positive yes.',
     ),
     "positive": (
         ["--label", "answer", "--positive", "ja", "--goal", GOAL],
@@ -300,11 +325,11 @@ MISTAKES = {
         "a multiclass task has one score per class",
     ),
     "classes": (
-        ["--task", "multiclass", "--scores", "cat,dog", "--classes", "a", "-g", "maximize macro(f1)"],
+        ["--task", "multiclass", "--scores", "cat,dog", "--classes", "a", "-g", "maximize f1"],
         "--classes names 1 class for 2 columns of scores",
     ),
     "task": (["--task", "multi-label", "--goal", GOAL], "did you mean multilabel?"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=str)

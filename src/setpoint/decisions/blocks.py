@@ -9,14 +9,13 @@ pairs of blocks are improved in turn, from several starts, and the rule says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
-from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import GoalError
+from setpoint._core.errors import DataError, GoalError
 from setpoint.decisions.frontier import spread_over
 from setpoint.decisions.problem import Point, Problem
 from setpoint.expressions import Columns, Label, Sweep, Task, Total
@@ -38,18 +37,12 @@ class Block:
 
 def group_blocks(columns: Columns, by: str) -> list[Block]:
     """One block per value of a group column."""
-    scores, actual = to_numpy(columns.scores), to_numpy(columns.actual)
-    weight = None if columns.weight is None else to_numpy(columns.weight)
     blocks = []
     for value in columns.group_values(by):
         rows = columns.group(by) == value
-        part = replace(
-            columns,
-            actual=actual[rows],
-            scores=scores[rows],
-            weight=None if weight is None else weight[rows],
-            groups={name: column[rows] for name, column in columns.groups.items()},
-        )
+        if not rows.any():
+            raise DataError(f"no row has {by}={value!r}; a threshold of its own needs rows")
+        part = columns.take(rows)
 
         def own(leaf: Total, value: Label = value) -> Total | None:
             here = {x.value for x in leaf.event.about(by)}
@@ -61,7 +54,7 @@ def group_blocks(columns: Columns, by: str) -> list[Block]:
 
 def label_blocks(columns: Columns) -> list[Block]:
     """One block per label of a multilabel task."""
-    scores, actual = to_numpy(columns.scores), to_numpy(columns.actual)
+    scores, actual = np.asarray(columns.scores), columns.actual
     blocks = []
     for index, label in enumerate(columns.classes):
         part = Columns(

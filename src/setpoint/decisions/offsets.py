@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import GoalError
 from setpoint.decisions.frontier import spread_over
 from setpoint.decisions.problem import Problem
@@ -33,7 +32,7 @@ class OffsetSweep:
     """The candidates of one class's offset, the others held still."""
 
     def __init__(self, columns: Columns, offsets: np.ndarray, index: int) -> None:
-        scores = to_numpy(columns.scores).astype(np.float64) + offsets
+        scores = np.asarray(columns.scores, np.float64) + offsets
         rival = scores.copy()
         rival[:, index] = -np.inf
         self._others = rival.argmax(1)
@@ -67,7 +66,7 @@ class OffsetSweep:
         if not said:
             return np.full(self.size, rows.sum())
         (literal,) = said
-        actual = to_numpy(self._columns.actual)
+        actual = self._columns.actual
         wanted = actual if literal.column == CORRECT else self._columns.classes.index(literal.value)
         before = (self._others == wanted) == literal.holds
         after = np.broadcast_to((wanted == self._index) == literal.holds, before.shape)
@@ -79,8 +78,8 @@ class OffsetSweep:
     def _rows(self, event: Event) -> np.ndarray:
         member, weight = self._columns.membership(event), self._columns.weight
         rows = np.ones(self._columns.size)
-        rows = rows if member is None else rows * to_numpy(member)
-        return rows if weight is None else rows * to_numpy(weight)
+        rows = rows if member is None else rows * member
+        return rows if weight is None else rows * weight
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,12 @@ class Offsets:
 def search_offsets(problem: Problem, seed: int = 0) -> Offsets:
     """Offsets by coordinate search, shrunk by cross-fitting."""
     columns = problem.columns
-    anchor = np.bincount(to_numpy(columns.actual), minlength=len(columns.classes)).argmax()
+    anchor = np.bincount(columns.actual, minlength=len(columns.classes)).argmax()
     held_out: dict[float, dict[Any, float]] = {factor: {} for factor in FACTORS}
-    for rows in _folds(to_numpy(columns.actual), seed):
-        inside = replace(problem, columns=_take(columns, ~rows))
+    for rows in _folds(columns.actual, seed):
+        inside = replace(problem, columns=columns.take(~rows))
         offsets = _climb(inside, int(anchor))
-        outside = _take(columns, rows)
+        outside = columns.take(rows)
         for factor, totals in held_out.items():
             decided = decide_classes(outside, factor * offsets)
             for leaf in problem.leaves():
@@ -113,7 +112,7 @@ def search_offsets(problem: Problem, seed: int = 0) -> Offsets:
 
 def decide_classes(columns: Columns, offsets: np.ndarray) -> Columns:
     """The columns with the argmax of scores + offsets as decisions."""
-    shifted = to_numpy(columns.scores) + offsets.astype(to_numpy(columns.scores).dtype)
+    shifted = np.asarray(columns.scores, np.float64) + offsets
     return replace(columns, decided=shifted.argmax(1))
 
 
@@ -151,13 +150,3 @@ def _folds(actual: np.ndarray, seed: int) -> list[np.ndarray]:
         fold[rows] = (start + np.arange(rows.size)) % FOLDS
         start += rows.size
     return [fold == f for f in range(FOLDS) if np.any(fold == f) and not np.all(fold == f)]
-
-
-def _take(columns: Columns, rows: np.ndarray) -> Columns:
-    return replace(
-        columns,
-        actual=to_numpy(columns.actual)[rows],
-        scores=to_numpy(columns.scores)[rows],
-        weight=None if columns.weight is None else to_numpy(columns.weight)[rows],
-        groups={name: column[rows] for name, column in columns.groups.items()},
-    )

@@ -166,10 +166,9 @@ class DecisionRule:
         return _like(out, s)
 
     def _classes(self, s: Array) -> Array:
-        shifted = s + _like(np.array(self.offsets), s)
-        classes = self.task.classes or ()
-        index = to_numpy(shifted.argmax(1))
-        labels = np.array(classes)[index]
+        # On the host and in float64, as when the offsets were chosen.
+        shifted = to_numpy(s).astype(np.float64) + np.array(self.offsets)
+        labels = np.array(self.task.classes or ())[shifted.argmax(1)]
         numeric = labels.dtype.kind in "biuf"
         return (
             namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.blocks import group_blocks, label_blocks, search
@@ -92,7 +91,7 @@ def tune(
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
         task, y_true, scores=scores, sample_weight=sample_weight, group=group, query=query
-    )
+    ).on_host()
     if task.kind != "ranking":
         _both_sides(columns)
     if chosen == "top-k":
@@ -130,8 +129,8 @@ def _kind(kind: str | None, task: str, top: AtK | None) -> str:
 
 def _both_sides(columns: Columns) -> None:
     """Tuning needs rows of both classes, with weight."""
-    actual = to_numpy(columns.actual)
-    weight = np.ones(columns.size) if columns.weight is None else to_numpy(columns.weight)
+    actual = columns.actual
+    weight = np.ones(columns.size) if columns.weight is None else columns.weight
     if columns.task.kind == "binary" and columns.weight is None:
         positives = int(np.count_nonzero(actual))
         if 0 < positives < columns.size:
@@ -232,7 +231,7 @@ def _pull(problem: Problem) -> Problem:
 
 
 def _decided(columns: Columns, thresholds: tuple, by: str | None) -> Columns:
-    scores = to_numpy(columns.scores)
+    scores = np.asarray(columns.scores)
     cut = np.array([t for _, t in thresholds], dtype=scores.dtype)
     if by is not None:
         names = [name for name, _ in thresholds]
@@ -240,20 +239,18 @@ def _decided(columns: Columns, thresholds: tuple, by: str | None) -> Columns:
         for i, name in enumerate(names):
             index[columns.group(by) == name] = i
         cut = cut[index]
-    return replace(columns, actual=to_numpy(columns.actual), decided=scores >= cut)
+    return replace(columns, decided=scores >= cut)
 
 
 def _tune_offsets(problem: Problem, kind: str, seed: int) -> DecisionRule:
     count = len(problem.columns.classes)
-    host = replace(problem.columns, actual=to_numpy(problem.columns.actual))
-    problem = replace(problem, columns=host)
     if kind == "argmax":
         offsets, how = (0.0,) * count, "exact"
     else:
         found = search_offsets(problem, seed)
         offsets = found.values
         how = f"class by class, shrunk by {found.factor:g}"
-    point = problem.judge(decide_classes(host, np.array(offsets)))
+    point = problem.judge(decide_classes(problem.columns, np.array(offsets)))
     return _finish(problem, point, kind="offsets", offsets=offsets, search=how)
 
 
@@ -285,7 +282,7 @@ def _tune_top_k(goal: Goal, columns: Columns, top: AtK | None) -> DecisionRule:
         return rule
     if columns.task.kind != "binary" or top.by is not None:
         raise GoalError("constraints beside precision_at_k need a binary task without queries")
-    decided = replace(columns, decided=to_numpy(rule.decide(columns.scores)))
+    decided = replace(columns, decided=rule.decide(columns.scores))
     held = tuple(_held_at(c, decided) for c in goal.constraints)
     return replace(rule, held=held, feasible=all(h.holds for h in held))
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -85,6 +85,29 @@ class Columns:
     def bins(self) -> int:
         """Number of target bins of a regression task."""
         return len(self.task.edges or ()) + 1
+
+    def on_host(self) -> Columns:
+        """The same rows as numpy arrays, for whatever sorts."""
+        return self._map(to_numpy)
+
+    def take(self, rows: np.ndarray) -> Columns:
+        """Some of the rows, by mask or index; columns on the host."""
+        return self._map(lambda column: column[rows])
+
+    def _map(self, change: Callable[[Array], Array]) -> Columns:
+        def changed(column: Array | None) -> Array | None:
+            return None if column is None else change(column)
+
+        return Columns(
+            task=self.task,
+            actual=change(self.actual),
+            decided=changed(self.decided),
+            scores=changed(self.scores),
+            weight=changed(self.weight),
+            groups={name: change(column) for name, column in self.groups.items()},
+            query=changed(self.query),
+            abstained=changed(self.abstained),
+        )
 
     # --- memberships -------------------------------------------------------------------------
 

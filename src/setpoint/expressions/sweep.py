@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import GoalError
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.events import ACTUAL, CORRECT, DECIDED, KEPT, Event, Literal
@@ -30,7 +29,8 @@ class Sweep:
     """
 
     def __init__(self, columns: Columns) -> None:
-        scores = to_numpy(columns.scores)
+        columns = columns.on_host()
+        scores = np.asarray(columns.scores)
         self._columns = columns
         self._order = np.argsort(scores)[::-1]
         ranked = scores[self._order]
@@ -90,7 +90,7 @@ class Sweep:
         if member is None and weight is None:
             ends = np.arange(self._order.size) if self._ends is None else self._ends
             return np.concatenate([[0], ends + 1]).astype(count)
-        parts = [to_numpy(x)[self._order] for x in (member, weight) if x is not None]
+        parts = [x[self._order] for x in (member, weight) if x is not None]
         amounts = parts[0] if len(parts) == 1 else parts[0] * parts[1]
         sums = np.empty(self.size, count if amounts.dtype == bool else np.float64)
         sums[0] = 0

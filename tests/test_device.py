@@ -1,0 +1,72 @@
+"""Tensors on every device that is here give what numpy gives, and stay on their device."""
+
+import numpy as np
+import pytest
+import torch
+
+import setpoint as sp
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+N = 20_000
+_seed = torch.Generator().manual_seed(0)
+Y = torch.rand(N, generator=_seed) < 0.05
+S = torch.randn(N, generator=_seed) + 1.5 * Y
+W = torch.rand(N, generator=_seed)
+GROUP = np.where(np.arange(N) % 2, "a", "b")
+DECISIONS = "f1 mcc kappa balanced_accuracy precision g_mean cost(fp=1,fn=10) macro(f1)".split()
+SCORES = "auroc average_precision recall_at_precision(0.5) precision_at_k(100)".split()
+
+
+def close(value, expected, device, tolerance=1e-9):
+    assert value.device.type == device
+    assert abs(float(value) - expected) < tolerance
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_metrics(device):
+    y, s, w = (x.to(device) for x in (Y, S, W))
+    host = (Y.numpy(), (S >= 1.0).numpy(), W.numpy())
+    for text in DECISIONS:
+        close(sp.metric(text)(y, s >= 1.0, w), sp.metric(text)(*host), device)
+    for text in SCORES:
+        close(sp.metric(text)(y, s, w), sp.metric(text)(Y.numpy(), S.numpy(), W.numpy()), device)
+    gap = sp.metric('gap(recall, by="group")')
+    close(gap(y, s >= 1.0, group=GROUP), gap(*host[:2], group=GROUP), device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rules(device):
+    y, s = Y.to(device), S.to(device)
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        scores = s.to(dtype)
+        rule = sp.tune("maximize recall subject to precision >= 0.4", y, scores)
+        decided = rule.decide(scores)
+        assert rule.feasible
+        close(sp.recall(y, decided), rule.value, device)
+    group = sp.tune("maximize accuracy", y, s, group=GROUP, kind="per-group")
+    close(sp.accuracy(y, group.decide(s, group=GROUP)), group.value, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_classes_and_labels(device):
+    c = torch.randint(0, 5, (4000,), generator=_seed)
+    scores = torch.randn(4000, 5, generator=_seed) + torch.nn.functional.one_hot(c, 5)
+    c, scores = c.to(device), scores.to(device)
+    task = sp.Task.multiclass(range(5))
+    rule = sp.tune("maximize macro(f1)", c, scores, task=task)
+    close(sp.macro(sp.f1)(c, rule.decide(scores), task=task), rule.value, device)
+    y = torch.rand(4000, 3, generator=_seed) < 0.3
+    scores = torch.randn(4000, 3, generator=_seed) + 1.0 * y
+    y, scores = y.to(device), scores.to(device)
+    rule = sp.tune("maximize macro(f1)", y, scores, task="multilabel")
+    close(sp.macro(sp.f1)(y, rule.decide(scores), task="multilabel"), rule.value, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients(device):
+    z = torch.randn(4096, generator=_seed).to(device).requires_grad_()
+    for text in ("f1", "mcc", "g_mean", "recall"):
+        value = sp.metric(text).soft(Y[:4096].to(device), torch.sigmoid(z))
+        (gradient,) = torch.autograd.grad(value, z)
+        assert torch.isfinite(gradient).all()
+        assert gradient.abs().sum() > 0
