@@ -418,7 +418,7 @@ def test_files_that_cannot_be_written(run, scores, tmp_path, monkeypatch, option
     assert [p.name for p in tmp_path.iterdir()] == ["scores.csv"]
 
 
-def test_a_plot_that_fails_leaves_no_rule(run, scores, tmp_path, monkeypatch):
+def test_a_plot_that_cannot_be_written_leaves_nothing(run, scores, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 

@@ -175,9 +175,6 @@ class Number(Expression):
         if self.value != self.value or self.value in (float("inf"), float("-inf")):
             raise GoalError(f"{self.value} cannot stand in an expression; numbers are finite")
 
-    def children(self) -> tuple[Expression, ...]:
-        return ()
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         return Reading(self.value)
 
@@ -186,9 +183,6 @@ class Number(Expression):
 
     def latex(self) -> str:
         return number_text(self.value)
-
-    def key(self) -> tuple:
-        return ("number", self.value)
 
     def interval(self) -> Interval:
         return self.value, self.value
@@ -202,12 +196,6 @@ class Sum(Expression):
     """a + b + …; a − b is a + (−1)·b."""
 
     terms: tuple[Expression, ...]
-
-    def children(self) -> tuple[Expression, ...]:
-        return self.terms
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Sum(children)
 
     def read(self, env: Mapping[Any, Any]) -> Reading:
         parts = [term.read(env) for term in self.terms]
@@ -223,9 +211,6 @@ class Sum(Expression):
         first, *rest = (term.latex() for term in self.terms)
         signed = (f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in rest)
         return first + "".join(signed)
-
-    def key(self) -> tuple:
-        return ("sum", tuple(term.key() for term in self.terms))
 
     def interval(self) -> Interval:
         return reduce(intervals.add, (term.interval() for term in self.terms))
@@ -279,12 +264,6 @@ class Product(Expression):
 
     factors: tuple[Expression, ...]
 
-    def children(self) -> tuple[Expression, ...]:
-        return self.factors
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Product(children)
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         parts = [factor.read(env) for factor in self.factors]
         value = reduce(lambda a, b: a * b, (p.value for p in parts))
@@ -306,9 +285,6 @@ class Product(Expression):
             tail = [part(x, POWER) for x in rest]
             return "-" + times.join(sign + tail), SUM
         return times.join([part(first, PRODUCT), *(part(x, POWER) for x in rest)]), PRODUCT
-
-    def key(self) -> tuple:
-        return ("product", tuple(factor.key() for factor in self.factors))
 
     def interval(self) -> Interval:
         return reduce(intervals.multiply, (factor.interval() for factor in self.factors))
@@ -349,12 +325,6 @@ class Ratio(Expression):
     denominator: Expression
     empty: float = 0.0
 
-    def children(self) -> tuple[Expression, ...]:
-        return self.numerator, self.denominator
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Ratio(*children, empty=self.empty)
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         top, bottom = self.numerator.read(env), self.denominator.read(env)
         defined = both(top.defined, bottom.defined)
@@ -373,9 +343,6 @@ class Ratio(Expression):
 
     def latex(self) -> str:
         return rf"\frac{{{self.numerator.latex()}}}{{{self.denominator.latex()}}}"
-
-    def key(self) -> tuple:
-        return ("ratio", self.numerator.key(), self.denominator.key(), self.empty)
 
     def interval(self) -> Interval:
         low, high = self.denominator.interval()
@@ -406,12 +373,6 @@ class Power(Expression):
     base: Expression
     exponent: float
 
-    def children(self) -> tuple[Expression, ...]:
-        return (self.base,)
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Power(*children, exponent=self.exponent)
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         base = self.base.read(env)
         if self.exponent > 0 and self.exponent == int(self.exponent):
@@ -436,9 +397,6 @@ class Power(Expression):
             return rf"\sqrt{{{self.base.latex()}}}"
         return rf"\left({self.base.latex()}\right)^{{{number_text(self.exponent)}}}"
 
-    def key(self) -> tuple:
-        return ("power", self.base.key(), self.exponent)
-
     def interval(self) -> Interval:
         return intervals.power(self.base.interval(), self.exponent)
 
@@ -455,12 +413,6 @@ class Absolute(Expression):
 
     inner: Expression
 
-    def children(self) -> tuple[Expression, ...]:
-        return (self.inner,)
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Absolute(*children)
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         inner = self.inner.read(env)
         return Reading(abs(inner.value), inner.defined)
@@ -470,9 +422,6 @@ class Absolute(Expression):
 
     def latex(self) -> str:
         return rf"\left|{self.inner.latex()}\right|"
-
-    def key(self) -> tuple:
-        return ("absolute", self.inner.key())
 
     def interval(self) -> Interval:
         return intervals.absolute(self.inner.interval())
@@ -485,12 +434,6 @@ class Bound(Expression):
     inner: Expression
     label: Label = None
     conditions: tuple[tuple[str, Label], ...] = ()
-
-    def children(self) -> tuple[Expression, ...]:
-        return (self.inner,)
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Bound(*children, label=self.label, conditions=self.conditions)
 
     def read(self, env: Mapping[Any, Any]) -> Reading:
         return self._bind(self.inner).read(env)
@@ -525,9 +468,6 @@ class Bound(Expression):
     def latex(self) -> str:
         below = ", ".join(f"{c}={v}" for c, v in self.conditions) if self.conditions else self.label
         return rf"{{{self.inner.latex()}}}_{{\text{{{below}}}}}"
-
-    def key(self) -> tuple:
-        return ("bound", self.inner.key(), repr(self.label), repr(self.conditions))
 
     def interval(self) -> Interval:
         return self.inner.interval()

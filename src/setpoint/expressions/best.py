@@ -35,13 +35,3 @@ class Best(Curve):
         over = scan(Sweep(columns), self.objective, self.sense, [self.constraint])
         index, feasible = over.choose()
         return self.sense * float(over.merit[index]) if feasible else self.empty
-
-    def key(self) -> tuple:
-        return (
-            "best",
-            self.objective.normal().key(),
-            self.sense,
-            str(self.constraint),
-            self.where.key(),
-            repr(self.label),
-        )

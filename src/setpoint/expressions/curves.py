@@ -119,10 +119,6 @@ class Curve(Leaf):
             values.append(0.0 if one is None else one)
         return float(np.mean(values))
 
-    def key(self) -> tuple:
-        fields = sorted((k, repr(v)) for k, v in vars(self).items() if k != "where")
-        return (type(self).__name__, tuple(fields), self.where.key())
-
     def text(self) -> tuple[str, int]:
         return type(self).__name__.lower(), ATOM
 

@@ -47,5 +47,10 @@ class Leaf(Expression):
         return self.reading(env[self])
 
     def children(self) -> tuple[Expression, ...]:
-        """A leaf has none."""
+        """A leaf has none, whatever its fields hold."""
         return ()
+
+    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
+        """A leaf stays as it is."""
+        del children
+        return self

@@ -47,12 +47,6 @@ class Named(Expression):
     arguments: Arguments = ()
     tasks: tuple[str, ...] = ()
 
-    def children(self) -> tuple[Expression, ...]:
-        return (self.body,)
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return dataclasses.replace(self, body=children[0])
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         return self.body.read(env)
 
@@ -75,9 +69,6 @@ class Named(Expression):
     def latex(self) -> str:
         escaped = self.text()[0].replace("_", r"\_")
         return rf"\mathrm{{{escaped}}}"
-
-    def key(self) -> tuple:
-        return ("named", self.body.key())
 
     def interval(self) -> Interval:
         return self.span

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 from setpoint.expressions import intervals
@@ -19,18 +20,35 @@ SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a text binds
 
 
 class Node(ABC):
-    """A part of a frozen tree."""
+    """A part of a tree: a frozen dataclass whose fields are nodes, tuples of nodes, or data."""
 
     need: ClassVar[str | None] = None  #: what a leaf looks at: "decisions", "scores" or "rows"
 
-    @abstractmethod
     def children(self) -> tuple[Any, ...]:
-        """The parts below it."""
+        """The nodes among its fields, in order."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return tuple(
+            item
+            for value in values
+            for item in (value if isinstance(value, tuple) else (value,))
+            if isinstance(item, Node)
+        )
 
     def rebuild(self, children: tuple[Any, ...]) -> Any:
         """The same node over other children."""
-        del children
-        return self
+        rest, changed = iter(children), {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, Node):
+                changed[field.name] = next(rest)
+            elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+                changed[field.name] = tuple(next(rest) for _ in value)
+        return replace(self, **changed) if changed else self  # type: ignore[type-var]
+
+    def key(self) -> tuple:
+        """A hashable form of the node; equal for equal structure."""
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return (type(self).__name__, *map(_key, values))
 
     @abstractmethod
     def read(self, env: Mapping[Any, Any]) -> Reading:
@@ -43,10 +61,6 @@ class Node(ABC):
     @abstractmethod
     def latex(self) -> str:
         """The expression as LaTeX, without the dollar signs."""
-
-    @abstractmethod
-    def key(self) -> tuple:
-        """A hashable form of the node; equal for equal structure."""
 
     def interval(self) -> Interval:
         """An interval that holds every value it can take."""
@@ -89,3 +103,9 @@ def common_direction(directions: list[int | None]) -> int | None:
     """The direction all agree on (constants aside), or 0."""
     known = {d for d in directions if d is not None}
     return None if not known else known.pop() if len(known) == 1 else 0
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_key, value))
+    return value.key() if hasattr(value, "key") else value

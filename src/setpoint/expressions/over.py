@@ -68,12 +68,6 @@ class Over(Expression):
         if self.how == "micro" and any(isinstance(x, Over) for x in self.inner.walk()):
             raise GoalError(f"micro({self.inner}): a micro average takes a metric of one class")
 
-    def children(self) -> tuple[Expression, ...]:
-        return (self.inner,)
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Over(self.how, *children, by=self.by)
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         raise GoalError(f'"{self}" must be expanded over rows before it is read')
 
@@ -126,9 +120,6 @@ class Over(Expression):
     def latex(self) -> str:
         below = "" if HOWS[self.how][0] == self.by else rf"_{{\text{{{self.by}}}}}"
         return rf"\operatorname{{{self.how}}}{below}\left({self.inner.latex()}\right)"
-
-    def key(self) -> tuple:
-        return (self.how, self.inner.key(), self.by)
 
     def interval(self) -> Interval:
         low, high = self.inner.interval()

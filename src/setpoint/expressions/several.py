@@ -26,12 +26,6 @@ class Several(Expression):
     items: tuple[Expression, ...]
     skip: bool = False
 
-    def children(self) -> tuple[Expression, ...]:
-        return self.items
-
-    def rebuild(self, children: tuple[Expression, ...]) -> Expression:
-        return Several(self.how, children, self.skip)
-
     def read(self, env: Mapping[Any, Any]) -> Reading:
         parts = [item.read(env) for item in self.items]
         if not self.skip or all(p.defined is True for p in parts):
@@ -60,9 +54,6 @@ class Several(Expression):
     def latex(self) -> str:
         inner = ", ".join(item.latex() for item in self.items)
         return rf"\operatorname{{{self.how}}}\left({inner}\right)"
-
-    def key(self) -> tuple:
-        return (self.how, tuple(item.key() for item in self.items), self.skip)
 
     def interval(self) -> Interval:
         return intervals.hull(*(item.interval() for item in self.items))

@@ -61,9 +61,6 @@ class Total(Leaf):
     def latex(self) -> str:
         return rf"\#[\text{{{self.text()[0][1:-1]}}}]"
 
-    def key(self) -> tuple:
-        return ("total", self.quantity, self.event.key())
-
     def __hash__(self) -> int:
         return hash((self.quantity, self.event))
 
@@ -130,9 +127,6 @@ class Spread(Leaf):
 
     def latex(self) -> str:
         return r"\sum_i w_i (y_i - \bar{y})^2"
-
-    def key(self) -> tuple:
-        return ("spread", self.event.key())
 
     def interval(self) -> Interval:
         return NONNEGATIVE
