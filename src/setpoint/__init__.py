@@ -17,8 +17,10 @@ from setpoint._core.errors import (
 )
 from setpoint.decisions import (
     DecisionRule,
+    Evaluation,
     Frontier,
     MetricCurve,
+    evaluate,
     metric_curve,
     plot_curve,
     plot_frontier,
@@ -35,6 +37,7 @@ __all__ = [
     "Constraint",
     "DataError",
     "DecisionRule",
+    "Evaluation",
     "FileError",
     "Frontier",
     "Goal",
@@ -46,6 +49,7 @@ __all__ = [
     "Task",
     "check",
     "datasets",
+    "evaluate",
     "maximize",
     "metric_curve",
     "minimize",

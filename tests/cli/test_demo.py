@@ -10,7 +10,7 @@ from sklearn.metrics import precision_score, recall_score
 
 import setpoint as sp
 from setpoint.cli import demo as demo_module
-from setpoint.cli.experiment import GOALS, Experiment, Part, Told, judge
+from setpoint.cli.experiment import GOALS, Experiment, Part, Told
 from setpoint.cli.experiment import run as run_experiment
 
 
@@ -67,13 +67,14 @@ def test_test_values_are_those_of_scikit_learn(found):
     told = next(t for t in found.told if t.name == "recall")
     decided = found.test.scores >= told.rule.threshold
     assert told.tested.value == pytest.approx(recall_score(found.test.y, decided), abs=1e-15)
-    assert told.tested.sides == (pytest.approx(precision_score(found.test.y, decided), abs=1e-15),)
+    (kept,) = told.tested.kept
+    assert kept.value == pytest.approx(precision_score(found.test.y, decided), abs=1e-15)
 
 
 def test_tune_values_are_those_of_the_rule(found):
     for told in found.told:
         assert told.tuned.value == told.rule.value
-        assert told.tuned.sides == tuple(h.value for h in told.rule.held)
+        assert [k.value for k in told.tuned.kept] == [h.value for h in told.rule.held]
 
 
 def test_files_are_written_and_rules_read_back(run, quick, found, tmp_path):
@@ -109,7 +110,7 @@ def test_out_that_is_a_file(run, quick, tmp_path):
 def test_a_constraint_that_breaks_on_test_is_told(run, monkeypatch, found):
     told = next(t for t in found.told if t.name == "recall")
     worse = Part(1 - found.test.y, found.test.scores)  # every decision is turned into a mistake
-    broke = Told(told.name, told.rule, told.tuned, judge(told.rule, worse))
+    broke = Told(told.name, told.rule, told.tuned, sp.evaluate(told.rule, worse.y, worse.scores))
     assert broke.broke() == ["precision >= 0.9"]
     monkeypatch.setattr(demo_module, "run", lambda: replace(found, told=(broke,)))
     flat = " ".join(run("demo").stdout.split())

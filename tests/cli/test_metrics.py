@@ -28,7 +28,7 @@ def test_json_lists_all(run):
     result = run("metrics", "--json")
     listed = json.loads(result.stdout)["metrics"]
     assert [entry["name"] for entry in listed] == list(sp.METRICS)
-    assert all(entry["formula"] and entry["says"] and entry["usage"] for entry in listed)
+    assert all(entry["formula"] and entry["says"] and entry["examples"] for entry in listed)
 
 
 @pytest.mark.parametrize("name", sp.METRICS)

@@ -422,7 +422,7 @@ def test_a_plot_that_cannot_be_written_leaves_nothing(run, scores, tmp_path, mon
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("setpoint.cli.saving.os.replace", fail)
+    monkeypatch.setattr("setpoint._core.files.os.replace", fail)
     result = run("tune", scores, "--goal", GOAL, "--plot", tmp_path / "a.svg")
     assert result.exit_code == 2
     assert "No space left on device. Nothing was written." in result.stderr

@@ -95,21 +95,7 @@ def test_intervals(text, interval):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_is_frozen_and_pickles(name):
-    usage = METRICS[name].usage.split(",")[0].split(" or ")[0] or name
-    usage = usage + ")" if usage.count("(") > usage.count(")") else usage
-    usage = (
-        METRICS[name].usage
-        if "min(" in usage or "max(" in usage or "by=" in METRICS[name].usage
-        else usage
-    )
-    usage = usage.split(" or ")[0].split(", average")[0]
-    if name == "average_precision":
-        usage = 'average_precision(by="query")'
-    elif name == "cost":
-        usage = "cost(fp=1, fn=10)"
-    elif name == "ndcg":
-        usage = "ndcg(10)"
-    expression = sp.metric(usage)
+    expression = sp.metric(METRICS[name].usage)
     assert pickle.loads(pickle.dumps(expression)) == expression
     with pytest.raises(AttributeError):
         expression.name = "x"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from setpoint._core.errors import FileError
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write ``text`` to a temporary name beside ``path``, then rename it.
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write to a temporary name beside ``path``, then rename it.
 
     Raises
     ------
@@ -18,19 +18,22 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
         If the folder does not exist or cannot be written; nothing is left behind.
     """
     target = Path(path)
-    name = None
+    # Not tempfile: its files are private to their owner, whatever the umask says.
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=f".{target.name}.", delete=False, encoding="utf-8"
-        ) as handle:
-            name = handle.name
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(name, target)
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
     except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
         reason = error.strerror or error
         raise FileError(f'cannot write "{target}": {reason}. Nothing was written.') from error
+    finally:
+        part.unlink(missing_ok=True)
     return target
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write text as UTF-8 in the same way."""
+    return write_bytes(path, text.encode("utf-8"))

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from setpoint._core.files import write_bytes
 from setpoint.cli import tradeoff
 from setpoint.cli.debugging import Debug
 from setpoint.cli.experiment import (
@@ -20,12 +21,11 @@ from setpoint.cli.experiment import (
     SHUFFLES,
     Experiment,
     Told,
-    holding,
     run,
 )
 from setpoint.cli.output import Json, Screen, count, number, print_json
 from setpoint.cli.results import outcome
-from setpoint.cli.saving import make_folder, refuse_existing, write_bytes
+from setpoint.cli.saving import make_folder, refuse_existing
 
 HELP = "Bundled data, one model, four goals: what each goal does to the threshold."
 EPILOG = """
@@ -134,8 +134,8 @@ def _opening(found: Experiment) -> list[tuple[str, str]]:
         (
             "Split",
             f"train {train['rows']:,}, tune {tuning['rows']:,} ({tuning['positives']} positive), "
-            f"test {testing['rows']:,} ({testing['positives']}), stratified, seed {SEED}; the test "
-            "rows chose nothing",
+            f"test {testing['rows']:,} ({testing['positives']}), stratified, seed {SEED}; no "
+            "threshold was chosen on the test rows",
         ),
         ("Model", f"{MODEL} (scikit-learn)"),
     ]
@@ -151,10 +151,11 @@ def _rows(told: tuple[Told, ...]) -> tuple[list[tuple[str | Text, ...]], list[in
         rows.append((f"  {t.rule.operating_point()}{nearest}", "", "", ""))
         values = number(t.tuned.value), number(t.tested.value)
         rows.append((f"  {t.rule.goal.objective}", *values, ""))
-        sides = zip(t.rule.goal.constraints, t.tuned.sides, t.tested.sides, strict=True)
-        holds = zip(holding(t.tuned), holding(t.tested), strict=True)
-        for (constraint, tuned, tested), pair in zip(sides, holds, strict=True):
-            rows.append((f"  {constraint}", number(tuned), number(tested), _REMARKS[pair]))
+        for tuned, tested in zip(t.tuned.kept, t.tested.kept, strict=True):
+            remark = _REMARKS[tuned.holds, tested.holds]
+            rows.append(
+                (f"  {tuned.constraint}", number(tuned.value), number(tested.value), remark)
+            )
         gaps.append(len(rows) - 1)
     return rows, gaps[:-1]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from setpoint.datasets import Dataset, load
-from setpoint.decisions import DecisionRule, tune
-from setpoint.decisions.problem import Point, Problem
-from setpoint.expressions import take_in
-from setpoint.expressions.constraint import SLACK
+from setpoint.decisions import DecisionRule, Evaluation, evaluate, tune
 
 GOALS = {
     "f1": "maximize f1",
@@ -43,15 +40,15 @@ class Told:
 
     name: str
     rule: DecisionRule
-    tuned: Point
-    tested: Point
+    tuned: Evaluation
+    tested: Evaluation
 
     def broke(self) -> list[str]:
         """The constraints that held on the tune rows and broke on the test rows."""
         return [
-            held.constraint
-            for held, holds in zip(self.rule.held, holding(self.tested), strict=True)
-            if held.holds and not holds
+            before.constraint
+            for before, after in zip(self.tuned.kept, self.tested.kept, strict=True)
+            if before.holds and not after.holds
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -63,8 +60,8 @@ class Told:
             "operating_point": self.rule.operating_point(),
             "threshold": self.rule.threshold,
             "sentence": self.rule.sentence(),
-            "tune": _values(self.rule, self.tuned),
-            "test": _values(self.rule, self.tested),
+            "tune": _values(self.tuned),
+            "test": _values(self.tested),
             "held_on_tune_broke_on_test": self.broke(),
         }
 
@@ -105,17 +102,6 @@ def run() -> Experiment:
     return Experiment(train, tuning, testing, told, broken)
 
 
-def judge(rule: DecisionRule, part: Part) -> Point:
-    """The objective and the constraints of a rule's goal, for its decisions on any rows."""
-    columns = take_in(rule.task, part.y, decisions=rule.decide(part.scores))
-    return Problem.meet(rule.goal, columns).judge(columns)
-
-
-def holding(point: Point) -> list[bool]:
-    """Per constraint, whether it holds."""
-    return [excess <= SLACK for excess in point.excess]
-
-
 def _trained(data: Dataset) -> tuple[Part, Part]:
     """Train on half of the rows, pooled; labels and scores of that half and of the rest."""
     from sklearn.linear_model import LogisticRegression
@@ -149,14 +135,9 @@ def _halves(rest: Part, seed: int) -> tuple[Part, Part]:
 
 def _tell(name: str, tuning: Part, testing: Part) -> Told:
     rule = tune(GOALS[name], tuning.y, tuning.scores)
-    return Told(name, rule, judge(rule, tuning), judge(rule, testing))
+    tuned, tested = (evaluate(rule, part.y, part.scores) for part in (tuning, testing))
+    return Told(name, rule, tuned, tested)
 
 
-def _values(rule: DecisionRule, point: Point) -> dict[str, Any]:
-    rows = zip(rule.goal.constraints, point.sides, holding(point), strict=True)
-    return {
-        "objective": point.value,
-        "constraints": [
-            {"constraint": str(c), "value": side, "holds": holds} for c, side, holds in rows
-        ],
-    }
+def _values(found: Evaluation) -> dict[str, Any]:
+    return {"objective": found.value, "constraints": [asdict(kept) for kept in found.kept]}

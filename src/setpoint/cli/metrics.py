@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Any
 
 import typer
 
-from setpoint._core.errors import GoalSyntaxError
 from setpoint.cli.debugging import Debug
 from setpoint.cli.output import Json, Screen, print_json
 from setpoint.expressions import Expression, Named, Total
@@ -85,7 +83,7 @@ def describe(row: Row) -> dict[str, Any]:
         "says": row.says,
         "formula": row.formula,
         "aliases": list(row.aliases),
-        "usage": row.usage or row.name,
+        "examples": list(row.examples or (row.name,)),
         **_properties(expression),
         "reference": row.reference,
     }
@@ -104,15 +102,8 @@ def describe_expression(expression: Expression) -> dict[str, Any]:
 
 
 def example_of(row: Row) -> Expression:
-    """The metric, or the first way its usage is written where it takes arguments."""
-    if isinstance(row.what, Expression):
-        return row.what
-    for cut in re.finditer(r", | or |$", row.usage):
-        try:
-            return metric(row.usage[: cut.start()])
-        except GoalSyntaxError:
-            continue  # cut inside parentheses
-    raise AssertionError(f"the usage of {row.name} does not begin with an example")
+    """The metric, or an example of it where it takes arguments."""
+    return row.what if isinstance(row.what, Expression) else metric(row.usage)
 
 
 def _properties(expression: Expression) -> dict[str, Any]:
@@ -136,7 +127,7 @@ def example_goals(expression: Expression) -> list[str]:
         return []
     goals = [f"{'maximize' if better > 0 else 'minimize'} {expression}"] if better else []
     if (low, high) == (0, 1) and "scores" not in expression.needs() and _for_any_task(expression):
-        other = precision if expression.key() in (recall.key(), fnr.key()) else recall
+        other = precision if expression == recall or expression == fnr else recall
         bound = ">= 0.9" if better > 0 else "<= 0.05"
         goals.append(f"maximize {other} subject to {expression} {bound}")
     return goals
@@ -155,7 +146,7 @@ def _show_all(screen: Screen) -> None:
 
 
 def _cells(row: Row) -> tuple[str, str, str]:
-    usage = "\n".join(re.split(r", (?=[a-z_]+(?:\(|,|$))| or ", row.usage)) or row.name
+    usage = "\n".join(row.examples) or row.name
     also = f"\nalso {', '.join(row.aliases)}" if row.aliases else ""
     return usage + also, row.formula, row.says
 
@@ -171,7 +162,7 @@ def _show_one(screen: Screen, entry: dict[str, Any]) -> None:
         "Formula": entry.get("formula"),
         "In totals": entry.get("in_totals"),
         "Also written": ", ".join(entry.get("aliases", ())),
-        "Usage": entry.get("usage"),
+        "Written": "\n".join(entry.get("examples", ())),
         "Range": f"{left}, {right}, {entry['direction']}",
         "Judges": entry["judges"],
         "LaTeX": entry["latex"],

@@ -41,11 +41,11 @@ def _show_table(screen: Screen, rule: DecisionRule) -> None:
 
 def outcome(rule: DecisionRule) -> list[tuple[str, str | Text]]:
     """What was reached; where that is not the goal, why not and what is nearest."""
-    sentence = rule.sentence()
     if rule.feasible:
-        return [("Reached", sentence)]
-    why, _, _ = sentence.removeprefix("NOT FEASIBLE: ").partition(" The rule comes nearest")
-    facts: list[tuple[str, str | Text]] = [("NOT FEASIBLE", Text(why, "bold red"))]
+        return [("Reached", rule.sentence())]
+    facts: list[tuple[str, str | Text]] = [
+        ("NOT FEASIBLE", Text(f"{rule.obstacle()}.", "bold red"))
+    ]
     if rule.value is not None:
         sides = ", ".join(
             f"{c.left} {number(h.value)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,20 +35,3 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise FileError(f'cannot make the folder "{path}": {reason}.') from error
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write to a temporary name beside ``path``, then rename it."""
-    # Not tempfile: its files are private to their owner, whatever the umask says.
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise FileError(f'cannot write "{path}": {reason}. Nothing was written.') from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from setpoint._core.files import write_bytes
 from setpoint.cli import tradeoff
 from setpoint.cli.debugging import Debug
 from setpoint.cli.output import Code, Json, Screen, print_json
 from setpoint.cli.results import data_line, show_rule
 from setpoint.cli.rows import Roles, Rows, read_rows
-from setpoint.cli.saving import refuse_existing, write_bytes
+from setpoint.cli.saving import refuse_existing
 from setpoint.decisions import DecisionRule
 from setpoint.decisions import tune as choose
 from setpoint.goals import Goal

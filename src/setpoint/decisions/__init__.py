@@ -1,6 +1,7 @@
 """Decisions: from scores of any model to an operating point."""
 
 from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
+from setpoint.decisions.evaluate import Evaluation, evaluate
 from setpoint.decisions.frontier import Frontier
 from setpoint.decisions.plots import plot_curve, plot_frontier
 from setpoint.decisions.rule import DecisionRule, Held
@@ -8,9 +9,11 @@ from setpoint.decisions.tune import tune
 
 __all__ = [
     "DecisionRule",
+    "Evaluation",
     "Frontier",
     "Held",
     "MetricCurve",
+    "evaluate",
     "metric_curve",
     "plot_curve",
     "plot_frontier",

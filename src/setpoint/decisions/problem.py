@@ -17,7 +17,6 @@ from setpoint.expressions import (
     Named,
     Scan,
     Total,
-    measure,
     scan,
 )
 from setpoint.expressions.constraint import SLACK
@@ -55,19 +54,23 @@ class Problem:
     constraints: tuple[Constraint, ...]
 
     @classmethod
-    def meet(cls, goal: Goal, columns: Columns) -> Problem:
-        """Expand the goal over the columns, after the metrics that no rule can move are refused."""
-        goal = lower(goal)
-        objective = goal.objective.expand(columns)
+    def ground(cls, goal: Goal, columns: Columns) -> Problem:
+        """Expand the goal over the columns."""
         constraints = tuple(
             Constraint(c.left.expand(columns), c.op, c.right.expand(columns))
             for c in goal.constraints
         )
-        written = (goal.objective, *goal.constraints)
-        ground = ((objective,), *(c.sides for c in constraints))
-        for text, parts in zip(written, ground, strict=True):
-            _moved_by_decisions(text, [leaf for part in parts for leaf in part.leaves()])
-        return cls(goal, columns, objective, constraints)
+        return cls(goal, columns, goal.objective.expand(columns), constraints)
+
+    @classmethod
+    def meet(cls, goal: Goal, columns: Columns) -> Problem:
+        """The same for a search; what no choice of decisions can move is refused."""
+        problem = cls.ground(lower(goal), columns)
+        written = (problem.goal.objective, *problem.goal.constraints)
+        parts = ((problem.objective,), *(c.sides for c in problem.constraints))
+        for text, sides in zip(written, parts, strict=True):
+            _moved_by_decisions(text, [leaf for side in sides for leaf in side.leaves()])
+        return problem
 
     def scan(self, candidates: Candidates) -> Scan:
         """Read everything at every candidate."""
@@ -90,10 +93,7 @@ class Problem:
 
     def judge(self, decided: Columns) -> Point:
         """What is read from columns with decisions."""
-        env = {}
-        for part in (self.objective, *(side for c in self.constraints for side in c.sides)):
-            env.update(measure(part, decided).states)
-        return self.at(env)
+        return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
 
     def held(
         self, point: Point, reachable: list[float | None], alone: list[bool], binding: list[bool]

@@ -35,7 +35,8 @@ class Held:
     holds, binding : bool
         Binding: without it the objective would be better.
     short : float
-        How far it is from holding, in the units of the metric; 0 where it holds.
+        How far it is from holding, in the units of the metric (for bounds above 1, as a share
+        of the bound); 0 where it holds.
     reachable : float or None
         The best value for this constraint that any candidate reaches; None if not known.
     alone : bool
@@ -216,26 +217,29 @@ class DecisionRule:
     def sentence(self) -> str:
         """One sentence: what was reached, or why it could not be."""
         if self.value is None:
-            return f"NOT FEASIBLE: {self.goal.objective} is an empty rate at every candidate."
-        reached = f"{self.goal.objective} {self.value:.4g}"
-        parts = [
-            f"{h.constraint} ({'empty' if h.value is None else f'{h.value:.4g}'})"
-            for h in self.held
-        ]
+            return f"NOT FEASIBLE: {self.obstacle()}."
+        values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
+        pairs = zip(self.held, values, strict=True)
+        held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
+        reached = f"{self.goal.objective} {self.value:.4g}{held}"
         if self.feasible:
-            held = f", {', '.join(parts)}" if parts else ""
-            return f"{reached}{held} on {self.rows:,} rows."
-        broken = [h for h in self.held if not h.holds]
-        alone = [h for h in broken if not h.alone]
-        if alone:
-            why = "; ".join(
-                f"{h.constraint} is reached by no candidate, the nearest is "
-                f"{'an empty rate' if h.reachable is None else f'{h.reachable:.4g}'}"
-                for h in alone
-            )
-        else:
-            why = f"{listing(h.constraint for h in self.held)} can each be met, not together"
-        return f"NOT FEASIBLE: {why}. The rule comes nearest: {reached}, {', '.join(parts)}."
+            return f"{reached} on {self.rows:,} rows."
+        return f"NOT FEASIBLE: {self.obstacle()}. The rule comes nearest: {reached}."
+
+    def obstacle(self) -> str:
+        """Why the goal is not met; empty where it is."""
+        if self.feasible:
+            return ""
+        if self.value is None:
+            return f"{self.goal.objective} is an empty rate at every candidate"
+        alone = [h for h in self.held if not h.holds and not h.alone]
+        if not alone:
+            return f"{listing(h.constraint for h in self.held)} can each be met, not together"
+        nearest = ("empty" if h.reachable is None else f"{h.reachable:.4g}" for h in alone)
+        return "; ".join(
+            f"{h.constraint} is reached by no candidate, the nearest is {value}"
+            for h, value in zip(alone, nearest, strict=True)
+        )
 
     def __str__(self) -> str:
         return f"{self.goal}\n{self.operating_point()}\n{self.sentence()}"

@@ -8,7 +8,7 @@ from setpoint.expressions.columns import Columns
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.curves import Curve, Scored
 from setpoint.expressions.events import EVERYTHING, Event, Label
-from setpoint.expressions.node import Node
+from setpoint.expressions.node import ATOM, Node
 from setpoint.expressions.scan import scan
 from setpoint.expressions.sweep import Sweep
 from setpoint.expressions.task import Task
@@ -29,6 +29,13 @@ class Best(Curve):
     where: Event = EVERYTHING
     label: Label = None
     by: str | None = None
+
+    def text(self) -> tuple[str, int]:
+        return f"best({self.objective} where {self.constraint})", ATOM
+
+    def latex(self) -> str:
+        end = "max" if self.sense > 0 else "min"
+        return rf"\{end}_{{{self.constraint.latex()}}} {self.objective.latex()}"
 
     def measure_one(self, rows: Scored) -> float:
         columns = Columns(Task(), rows.gain > 0, scores=rows.scores, weight=rows.weight)

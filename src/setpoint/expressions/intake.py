@@ -249,7 +249,12 @@ def _zero_one(a: Array, name: str) -> Array:
 
 
 def _binary(a: Array, positive: Label, name: str) -> Array:
-    if positive is None or str(a.dtype) in ("bool", "torch.bool"):
+    booleans = str(a.dtype) in ("bool", "torch.bool")
+    if booleans and positive is not None and not positive:
+        raise DataError(
+            f"positive={positive!r} turns the booleans of {name} round; pass ~{name} instead"
+        )
+    if positive is None or booleans:
         return _zero_one(a, name)
     if isinstance(positive, str) != (not is_tensor(a) and a.dtype.kind in "OUS"):
         first = to_numpy(a)[:1].tolist()[0]

@@ -159,14 +159,20 @@ ROWS = (
         _SK + "balanced_accuracy_score",
         "accuracy if every class had equally many rows",
     ),
-    Row("f1", f1, "2 TP / (2 TP + FP + FN)", _SK + "f1_score", "harmonic mean of the two"),
+    Row(
+        "f1",
+        f1,
+        "2 TP / (2 TP + FP + FN)",
+        _SK + "f1_score",
+        "harmonic mean of precision and recall",
+    ),
     Row(
         "f_beta",
         f_beta,
         "(1+β²) TP / ((1+β²) TP + β² FN + FP)",
         _SK + "fbeta_score",
         "recall counts β times as much as precision",
-        usage="f_beta(2)",
+        examples=("f_beta(2)",),
     ),
     Row("jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)),
     Row(
@@ -200,6 +206,6 @@ ROWS = (
         "(c_fp FP + c_fn FN + …) / rows",
         "brute force",
         "mean cost per row",
-        usage="cost(fp=1, fn=10)",
+        examples=("cost(fp=1, fn=10)",),
     ),
 )

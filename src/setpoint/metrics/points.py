@@ -79,7 +79,7 @@ ROWS = (
         "max precision s.t. recall >= r",
         _BEST,
         "best precision that keeps a recall",
-        usage="precision_at_recall(0.9)",
+        examples=("precision_at_recall(0.9)",),
     ),
     Row(
         "recall_at_precision",
@@ -87,7 +87,7 @@ ROWS = (
         "max recall s.t. precision >= p",
         _BEST,
         "best recall that keeps a precision",
-        usage="recall_at_precision(0.9)",
+        examples=("recall_at_precision(0.9)",),
     ),
     Row(
         "tpr_at_fpr",
@@ -95,7 +95,7 @@ ROWS = (
         "max TPR s.t. FPR <= f",
         _BEST,
         "best recall that keeps a false alarm rate",
-        usage="tpr_at_fpr(0.01)",
+        examples=("tpr_at_fpr(0.01)",),
     ),
     Row(
         "fnr_at_fpr",
@@ -103,7 +103,7 @@ ROWS = (
         "min FNR s.t. FPR <= f",
         _BEST,
         "fewest misses that keep a false alarm rate",
-        usage="fnr_at_fpr(0.01)",
+        examples=("fnr_at_fpr(0.01)",),
     ),
     Row(
         "precision_at_k",
@@ -111,7 +111,10 @@ ROWS = (
         "Σ w s y / Σ w s, s = the k highest scores",
         "brute force",
         "precision of the k rows that come first",
-        usage='precision_at_k(100) or precision_at_k(5, by="query")',
+        examples=(
+            "precision_at_k(100)",
+            'precision_at_k(5, by="query")',
+        ),
     ),
     Row(
         "recall_at_k",
@@ -119,6 +122,9 @@ ROWS = (
         "Σ w s y / Σ w y, s = the k highest scores",
         "brute force",
         "share of the positives among the first k rows",
-        usage='recall_at_k(100) or recall_at_k(5, by="query")',
+        examples=(
+            "recall_at_k(100)",
+            'recall_at_k(5, by="query")',
+        ),
     ),
 )

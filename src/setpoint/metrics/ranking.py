@@ -37,7 +37,11 @@ ROWS = (
         "scikit-learn: roc_auc_score",
         "area under the ROC curve; partial up to max_fpr, McClish-corrected unless "
         "standardized=false",
-        usage="auroc, auroc(max_fpr=0.05), auroc(max_fpr=0.05, standardized=false)",
+        examples=(
+            "auroc",
+            "auroc(max_fpr=0.05)",
+            "auroc(max_fpr=0.05, standardized=false)",
+        ),
     ),
     Row(
         "average_precision",
@@ -45,7 +49,10 @@ ROWS = (
         "Σₖ (Rₖ − Rₖ₋₁) Pₖ",
         "scikit-learn: average_precision_score",
         "mean precision over all recalls",
-        usage='average_precision, average_precision(by="query")',
+        examples=(
+            "average_precision",
+            'average_precision(by="query")',
+        ),
     ),
     Row(
         "auprc",
@@ -53,7 +60,10 @@ ROWS = (
         "(1/(1−r)) Σₖ max(0, Rₖ − max(Rₖ₋₁, r)) Pₖ",
         "brute force",
         "mean precision over the recalls from min_recall to 1",
-        usage="auprc, auprc(min_recall=0.95)",
+        examples=(
+            "auprc",
+            "auprc(min_recall=0.95)",
+        ),
     ),
     Row(
         "mean_average_precision",
@@ -68,6 +78,9 @@ ROWS = (
         "DCG / greatest DCG, mean over queries",
         "scikit-learn: ndcg_score",
         "normalised discounted cumulative gain",
-        usage='ndcg(10), ndcg(10, gain="exponential")',
+        examples=(
+            "ndcg(10)",
+            'ndcg(10, gain="exponential")',
+        ),
     ),
 )

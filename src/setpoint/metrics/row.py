@@ -28,8 +28,8 @@ class Row:
     says : str
         One sentence.
     aliases : tuple of str
-    usage : str
-        How it is written, where it takes arguments.
+    examples : tuple of str
+        How it is written, where it takes arguments or options.
     """
 
     name: str
@@ -38,7 +38,12 @@ class Row:
     reference: str
     says: str
     aliases: tuple[str, ...] = ()
-    usage: str = ""
+    examples: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> str:
+        """The shortest way to write it."""
+        return self.examples[0] if self.examples else self.name
 
     def named(self) -> dict[str, Any]:
         """The metric under its name and under each alias."""

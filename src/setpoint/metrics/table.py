@@ -22,7 +22,7 @@ NAMES: dict[str, Any] = {
 
 
 USAGES: dict[str, str] = {
-    name: row.usage or name for row in METRICS.values() for name in row.named()
+    name: row.usage if row.examples else name for row in METRICS.values() for name in row.named()
 }
 
 

@@ -1,0 +1,103 @@
+"""`evaluate`: what a rule does on other rows than those it was chosen on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint.decisions.problem import Problem
+from setpoint.decisions.rule import DecisionRule
+from setpoint.expressions import take_in
+from setpoint.expressions.constraint import SLACK
+from setpoint.goals import Goal
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One constraint on these rows: its left side (None where empty), and whether it holds."""
+
+    constraint: str
+    value: float | None
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A rule's goal on some rows.
+
+    Attributes
+    ----------
+    goal : Goal
+    value : float or None
+        The objective; None where it is an empty rate.
+    kept : tuple of Kept
+    rows : int
+    """
+
+    goal: Goal
+    value: float | None
+    kept: tuple[Kept, ...]
+    rows: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether every constraint holds on these rows."""
+        return all(k.holds for k in self.kept)
+
+    def __str__(self) -> str:
+        def shown(value: float | None) -> str:
+            return "empty" if value is None else f"{value:.4g}"
+
+        kept = (
+            f", {k.constraint} {'holds' if k.holds else 'BROKEN'} ({shown(k.value)})"
+            for k in self.kept
+        )
+        return f"{self.goal.objective} {shown(self.value)}{''.join(kept)} on {self.rows:,} rows."
+
+
+def evaluate(
+    rule: DecisionRule,
+    y_true: Any,
+    scores: Any,
+    *,
+    sample_weight: Any = None,
+    group: Any = None,
+    query: Any = None,
+) -> Evaluation:
+    """Apply a rule to rows with labels, and read its goal there.
+
+    A figure, not a proof: rows that the rule was chosen on flatter it.
+
+    Parameters
+    ----------
+    rule : DecisionRule
+    y_true, scores : array-like
+        As for :func:`tune`.
+    sample_weight, group, query : array-like, optional
+        As for :func:`tune`; ``group`` wherever the goal or the rule speaks of it.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> goal = "maximize recall subject to precision >= 0.7"
+    >>> rule = sp.tune(goal, [0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> print(sp.evaluate(rule, [0, 1, 1], [0.5, 0.6, 0.2]))
+    recall 0.5, precision >= 0.7 BROKEN (0.5) on 3 rows.
+    """
+    needs_group = group if rule.kind == "per-group" else None
+    decided = rule.decide(scores, group=needs_group, query=query if rule.by == "query" else None)
+    columns = take_in(
+        rule.task,
+        y_true,
+        decisions=decided,
+        scores=scores,
+        sample_weight=sample_weight,
+        group=group,
+        query=query,
+    ).on_host()
+    point = Problem.ground(rule.goal, columns).judge(columns)
+    kept = tuple(
+        Kept(str(c), side, excess <= SLACK)
+        for c, side, excess in zip(rule.goal.constraints, point.sides, point.excess, strict=True)
+    )
+    return Evaluation(rule.goal, point.value, kept, columns.size)
