@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import imports, tune
+from benchmarks import imports, offsets, tune
 from benchmarks.harness import machine, write_json
 
-BENCHMARKS = {"tune": tune.run, "imports": imports.run}
+BENCHMARKS = {"tune": tune.run, "imports": imports.run, "offsets": offsets.run}
 WIDTH = 100
 
 

@@ -97,7 +97,7 @@ def search_offsets(problem: Problem, seed: int = 0) -> Offsets:
     held_out: dict[float, dict[Any, float]] = {factor: {} for factor in FACTORS}
     for rows in _folds(columns.actual, seed):
         inside = replace(problem, columns=columns.take(~rows))
-        offsets = _climb(inside, int(anchor))
+        offsets = climb(inside, int(anchor))
         outside = columns.take(rows)
         for factor, totals in held_out.items():
             decided = decide_classes(outside, factor * offsets)
@@ -106,7 +106,7 @@ def search_offsets(problem: Problem, seed: int = 0) -> Offsets:
     sign = problem.goal.sign
     ranks = {factor: problem.at(totals).rank(sign) for factor, totals in held_out.items()}
     factor = max(FACTORS, key=lambda f: (ranks[f], -f))
-    offsets = factor * _climb(problem, int(anchor)) if factor else np.zeros(len(columns.classes))
+    offsets = factor * climb(problem, int(anchor)) if factor else np.zeros(len(columns.classes))
     return Offsets(tuple(offsets.tolist()), factor)
 
 
@@ -116,7 +116,7 @@ def decide_classes(columns: Columns, offsets: np.ndarray) -> Columns:
     return replace(columns, decided=shifted.argmax(1))
 
 
-def _climb(problem: Problem, anchor: int) -> np.ndarray:
+def climb(problem: Problem, anchor: int) -> np.ndarray:
     """Improve one class's offset at a time; the largest class keeps 0."""
     columns = problem.columns
     offsets = np.zeros(len(columns.classes))
