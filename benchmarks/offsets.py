@@ -76,9 +76,8 @@ def _one(path: Path, model: str, seed: int) -> list[float]:
     task = sp.Task.multiclass(classes.tolist())
     goal = sp.Goal.parse("maximize macro(f1)")
     problem = Problem.meet(goal, take_in(task, y[tune], scores=scores[tune]))
-    anchor = int(np.bincount(problem.columns.actual).argmax())
     shrunk = sp.tune(goal, y[tune], scores[tune], task=task)
-    offsets = [np.zeros(classes.size), climb(problem, anchor), np.array(shrunk.offsets)]
+    offsets = [np.zeros(classes.size), climb(problem), np.array(shrunk.offsets)]
     return [
         sp.macro(sp.f1)(y[test], classes[(scores[test] + b).argmax(1)], task=task) for b in offsets
     ]

@@ -12,7 +12,7 @@ from tests.oracles.data import CLASSES, EDGES, ROWS
 from tests.oracles.metrics import ORACLES
 
 import setpoint as sp
-from setpoint.expressions import Curve, Over, take_in
+from setpoint.expressions import Curve, Domain, Over, take_in
 from setpoint.expressions.events import RESERVED
 
 TASKS = {
@@ -267,7 +267,7 @@ def test_merging_is_declared(name):
         scores=[0.1, 0.2, 0.3, 0.4],
         group=list("abab"),
     )
-    for leaf in sp.metric(BY_ID[name].text).expand(columns).leaves():
+    for leaf in sp.metric(BY_ID[name].text).expand(Domain(columns)).leaves():
         assert leaf.merges in ("sum", "moments", "concatenate")
         assert (leaf.merges == "concatenate") == isinstance(leaf, Curve)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import setpoint as sp
-from setpoint.decisions.offsets import OffsetSweep, decide_classes
-from setpoint.expressions import take_in
+from setpoint.decisions.offsets import OffsetSweep, Rows, decide_classes
+from setpoint.expressions import Domain, take_in
 
 
 def problem(seed, n=60, classes=3):
@@ -30,9 +30,9 @@ def test_the_sweep_reads_what_decisions_give(seed):
         "micro(precision)",
         "precision.of(1)",
     ):
-        ground = sp.metric(text).expand(columns)
+        ground = sp.metric(text).expand(Domain(columns))
         for index in range(3):
-            sweep = OffsetSweep(columns, offsets, index)
+            sweep = OffsetSweep(Rows(columns), offsets, index)
             env = {leaf: sweep.state(leaf, 0, sweep.size) for leaf in ground.leaves()}
             values = np.broadcast_to(ground.read(env).value, sweep.size)
             for i in range(0, sweep.size, 7):

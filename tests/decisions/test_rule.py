@@ -155,12 +155,6 @@ def test_the_frontier_holds_the_rule_and_is_bounded():
     assert best <= rule.value
 
 
-def test_a_threshold_by_hand():
-    rule = RULES["threshold"].with_threshold(0.25)
-    assert rule.decide([0.2, 0.25]).tolist() == [False, True]
-    assert rule.value is None
-
-
 def test_a_group_column_by_name():
     rule = sp.tune(
         "maximize accuracy", Y, S, group={"sex": G, "age": G[::-1]}, kind="per-group", by="sex"

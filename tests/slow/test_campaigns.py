@@ -1,4 +1,4 @@
-"""Long campaigns: more draws of what the quick suite holds, and the fact that certificates exist for."""
+"""Long campaigns: more draws of what the quick suite holds, and why tuning is no promise."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,7 @@ pairs of blocks are improved in turn, from several starts, and the rule says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -19,9 +19,20 @@ from setpoint._core.errors import DataError, GoalError
 from setpoint.decisions.frontier import spread_over
 from setpoint.decisions.problem import Point, Problem
 from setpoint.expressions import Columns, Label, Sweep, Task, Total
-from setpoint.expressions.events import ACTUAL, CORRECT, DECIDED, Event, Literal
+from setpoint.expressions.events import (
+    ACTUAL,
+    CORRECT,
+    DECIDED,
+    EVERYTHING,
+    Event,
+    Literal,
+    actual,
+    decided,
+    not_actual,
+)
 
-FEW = 200_000  # combinations that are all looked at
+FEW = 2_000_000  # combinations that are all looked at
+EXACT, LOCAL = "exact", "local search over pairs of thresholds"
 GRID = 160  # candidates a side when two blocks are searched together
 ROUNDS = 12
 
@@ -54,91 +65,145 @@ def group_blocks(columns: Columns, by: str) -> list[Block]:
 
 def label_blocks(columns: Columns) -> list[Block]:
     """One block per label of a multilabel task."""
-    scores, actual = np.asarray(columns.scores), columns.actual
+    scores = np.asarray(columns.scores)
     blocks = []
     for index, label in enumerate(columns.classes):
         part = Columns(
             Task(),
-            actual[:, index],
+            columns.actual[:, index],
             scores=scores[:, index],
             weight=columns.weight,
             groups=columns.groups,
         )
 
         def own(leaf: Total, label: Label = label) -> Total | None:
-            if leaf.event.about(CORRECT):
+            said = leaf.event.about(DECIDED, ACTUAL, CORRECT)
+            if any(x.column == CORRECT and x.value is None for x in said):
                 raise GoalError(
                     "accuracy of a multilabel task asks for all labels at once and does not add up "
-                    "over labels; tune hamming_loss, micro(f1) or macro(f1)"
+                    "over labels; tune hamming_loss, macro(accuracy), micro(f1) or macro(f1)"
                 )
-            if {x.value for x in leaf.event.about(DECIDED, ACTUAL)} != {label}:
+            if {x.value for x in said} != {label}:
                 return None
-            plain = {Literal(x.column, None, x.holds) for x in leaf.event.about(DECIDED, ACTUAL)}
-            return Total(Event(frozenset(plain) | leaf.event.without(DECIDED, ACTUAL).literals))
+            plain = frozenset(Literal(x.column, None, x.holds) for x in said)
+            return Total(Event(plain | leaf.event.without(DECIDED, ACTUAL, CORRECT).literals))
 
         blocks.append(Block(label, Sweep(part), own))
     return blocks
 
 
+class Terrain:
+    """Every leaf's total at every position of every block, and the leaves no decision moves."""
+
+    def __init__(self, problem: Problem, blocks: Sequence[Block]) -> None:
+        self.problem = problem
+        self.sizes = tuple(b.sweep.size for b in blocks)
+        self._constant: dict[Any, float] = {}
+        self._along: dict[Any, dict[int, np.ndarray]] = {}
+        for leaf in problem.leaves():
+            if leaf.threshold_free():
+                self._constant[leaf] = problem.columns.total(leaf.event)
+                continue
+            mine = ((i, b, b.own(leaf)) for i, b in enumerate(blocks))
+            self._along[leaf] = {
+                i: np.broadcast_to(b.sweep.state(own, 0, b.sweep.size), b.sweep.size)
+                for i, b, own in mine
+                if own is not None
+            }
+
+    def mesh(self, place: Sequence[int], moving: Mapping[int, np.ndarray]) -> Mesh:
+        """All combinations of some positions of the moving blocks, the others held still."""
+        still = {
+            leaf: float(sum(a[place[i]] for i, a in along.items() if i not in moving))
+            for leaf, along in self._along.items()
+        }
+        parts = {
+            leaf: {i: along[i][moving[i]] for i in moving if i in along}
+            for leaf, along in self._along.items()
+        }
+        return Mesh(self._constant, still, parts, tuple(moving), tuple(moving.values()))
+
+    def point(self, place: Sequence[int]) -> Point:
+        """The goal at one position of each block."""
+        env = {
+            leaf: float(sum(a[place[i]] for i, a in d.items())) for leaf, d in self._along.items()
+        }
+        return self.problem.at(self._constant | env)
+
+    def levels(self, share: Total, given: Total, blocks: Sequence[Block]) -> list[np.ndarray]:
+        """A rate of each block along its positions, such as its recall."""
+        found = []
+        for b in blocks:
+            top, bottom = (np.asarray(b.sweep.state(t, 0, b.sweep.size)) for t in (share, given))
+            found.append(np.broadcast_to(top / np.maximum(bottom, 1e-300), b.sweep.size))
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Candidates: all combinations of chosen positions of some blocks, the others held still."""
+    """Candidates: combinations of positions, as totals still + Σ over moving blocks."""
 
-    blocks: Sequence[Block]
-    constants: dict[Any, float]
+    constant: Mapping[Any, float]
+    still: Mapping[Any, float]
+    parts: Mapping[Any, Mapping[int, np.ndarray]]
     moving: tuple[int, ...]
     positions: tuple[np.ndarray, ...]
-    still: dict[int, int]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of positions of each moving block."""
+        return tuple(p.size for p in self.positions)
 
     @property
     def size(self) -> int:
         """Number of combinations."""
-        return int(np.prod([p.size for p in self.positions]))
+        return int(np.prod(self.shape))
 
     def state(self, leaf: Any, start: int, stop: int) -> Any:
-        """Σ over blocks of the leaf's total at each combination."""
-        if leaf in self.constants:
-            return self.constants[leaf]
-        total: Any = sum(_at(self.blocks[b], leaf, i) for b, i in self.still.items())
-        shape = tuple(p.size for p in self.positions)
-        where = np.unravel_index(np.arange(start, stop), shape)
-        for block, positions, index in zip(self.moving, self.positions, where, strict=True):
-            mine = self.blocks[block].own(leaf)
-            if mine is not None:
-                sweep = self.blocks[block].sweep
-                along = np.broadcast_to(sweep.state(mine, 0, sweep.size), sweep.size)
-                total = total + along[positions][index]
+        """The leaf's total at combinations ``start:stop``."""
+        if leaf in self.constant:
+            return self.constant[leaf]
+        total: Any = self.still[leaf]
+        index = np.unravel_index(np.arange(start, stop), self.shape)
+        for where, block in zip(index, self.moving, strict=True):
+            if block in self.parts[leaf]:
+                total = total + self.parts[leaf][block][where]
         return total
 
-    def unravel(self, index: int) -> dict[int, int]:
+    def unravel(self, place: Sequence[int], index: int) -> list[int]:
         """The position of every block at a combination."""
-        where = np.unravel_index(index, tuple(p.size for p in self.positions))
-        pairs = zip(self.moving, self.positions, where, strict=True)
-        return self.still | {b: int(p[i]) for b, p, i in pairs}
-
-
-def _at(block: Block, leaf: Any, position: int) -> float:
-    mine = block.own(leaf)
-    if mine is None:
-        return 0.0
-    return float(np.ravel(block.sweep.state(mine, position, position + 1))[0])
+        moved = list(place)
+        where = np.unravel_index(index, self.shape)
+        for block, positions, i in zip(self.moving, self.positions, where, strict=True):
+            moved[block] = int(positions[i])
+        return moved
 
 
 def search(problem: Problem, blocks: Sequence[Block]) -> tuple[list[int], str]:
     """The best position of each block, and how it was searched."""
-    constants = {
-        leaf: problem.columns.total(leaf.event)
-        for leaf in problem.leaves()
-        if leaf.threshold_free()
-    }
-    everything = tuple(np.arange(b.sweep.size) for b in blocks)
-    if np.prod([float(p.size) for p in everything]) <= FEW:
-        mesh = Mesh(blocks, constants, tuple(range(len(blocks))), everything, {})
-        found = mesh.unravel(problem.scan(mesh).choose()[0])
-        return [found[b] for b in range(len(blocks))], "exact"
-    climb = _Climb(problem, blocks, constants)
-    best = max((climb.from_start(s) for s in climb.starts()), key=climb.rank)
-    return best, "local search over pairs of thresholds"
+    terrain = Terrain(problem, blocks)
+    start = [0] * len(blocks)
+    if np.prod([float(size) for size in terrain.sizes]) <= FEW:
+        mesh = terrain.mesh(start, {b: np.arange(size) for b, size in enumerate(terrain.sizes)})
+        return mesh.unravel(start, problem.scan(mesh).choose()[0]), EXACT
+    climb = _Climb(problem, terrain)
+    starts = climb.best_of(_starts(terrain, blocks))
+    return max(map(climb.from_start, starts), key=climb.rank), LOCAL
+
+
+def _starts(terrain: Terrain, blocks: Sequence[Block]) -> list[list[int]]:
+    """Places where all blocks are alike: in threshold, share decided, recall, FPR or precision."""
+    pooled = np.unique(np.concatenate([b.sweep.thresholds[1:] for b in blocks]))[::-1]
+    places = [
+        [int(np.searchsorted(-b.sweep.thresholds, -t, "right")) - 1 for b in blocks]
+        for t in pooled[spread_over(pooled.size, 64)]
+    ]
+    rates = ((decided, EVERYTHING), (decided, actual), (decided, not_actual), (actual, decided))
+    for of, given in rates:
+        levels = terrain.levels(Total(of & given), Total(given), blocks)
+        aims = np.r_[np.geomspace(1e-3, 0.1, 12), np.linspace(0.12, 1, 45)]
+        places += [[int(np.abs(along - aim).argmin()) for along in levels] for aim in aims]
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,59 +211,40 @@ class _Climb:
     """Improve one block, then two at a time, until nothing moves."""
 
     problem: Problem
-    blocks: Sequence[Block]
-    constants: dict[Any, float]
+    terrain: Terrain
 
-    def rank(self, place: list[int]) -> tuple:
-        return self.point(place).rank(self.problem.goal.sign)
+    def rank(self, place: Sequence[int]) -> tuple:
+        return self.terrain.point(place).rank(self.problem.goal.sign)
 
-    def point(self, place: list[int]) -> Point:
-        env = {
-            leaf: self.constants[leaf]
-            if leaf in self.constants
-            else sum(_at(b, leaf, i) for b, i in zip(self.blocks, place, strict=True))
-            for leaf in self.problem.leaves()
-        }
-        return self.problem.at(env)
-
-    def starts(self) -> list[list[int]]:
-        """Equal thresholds and equal shares decided: the best three of a grid of each."""
-        pooled = np.unique(np.concatenate([b.sweep.thresholds[1:] for b in self.blocks]))[::-1]
-        equal = [
-            [int(np.searchsorted(-b.sweep.thresholds, -t, "right")) - 1 for b in self.blocks]
-            for t in pooled[spread_over(pooled.size, 64)]
-        ]
-        shares = np.r_[0, np.geomspace(1e-3, 1, 48)]
-        alike = [[round(s * (b.sweep.size - 1)) for b in self.blocks] for s in shares]
-        ranked = sorted(equal + alike, key=self.rank, reverse=True)
-        return ranked[:3]
+    def best_of(self, places: list[list[int]], count: int = 4) -> list[list[int]]:
+        """The best few places that differ."""
+        different = list({tuple(p): p for p in places}.values())
+        return sorted(different, key=self.rank, reverse=True)[:count]
 
     def from_start(self, place: list[int]) -> list[int]:
         """Climb until no single block and no pair of blocks improves."""
-        place = list(place)
+        blocks = range(len(place))
+        pairs = list(combinations(blocks, 2) if len(place) <= 8 else pairwise(blocks))
         for _ in range(ROUNDS):
             before = self.rank(place)
-            for block in range(len(self.blocks)):
-                place = self._improve(place, (block,), full=True)
-            pairs = combinations(range(len(self.blocks)), 2)
-            near = pairwise(range(len(self.blocks)))
-            for pair in pairs if len(self.blocks) <= 8 else near:
-                place = self._improve(place, pair, full=False)
+            for block in blocks:
+                place = self._improve(place, (block,))
+            for pair in pairs:
+                place = self._improve(place, pair)
             if self.rank(place) <= before:
                 break
         return place
 
-    def _improve(self, place: list[int], moving: tuple[int, ...], full: bool) -> list[int]:
-        positions = []
-        for b in moving:
-            size = self.blocks[b].sweep.size
-            if full or size <= GRID:
-                positions.append(np.arange(size))
-            else:
-                near = np.arange(max(0, place[b] - GRID // 4), min(size, place[b] + GRID // 4))
-                positions.append(np.union1d(spread_over(size, GRID // 2), near))
-        still = {b: i for b, i in enumerate(place) if b not in moving}
-        mesh = Mesh(self.blocks, self.constants, moving, tuple(positions), still)
-        found = mesh.unravel(self.problem.scan(mesh).choose()[0])
-        moved = [found[b] for b in range(len(self.blocks))]
+    def _improve(self, place: list[int], moving: tuple[int, ...]) -> list[int]:
+        near = {b: self._near(place[b], self.terrain.sizes[b], len(moving)) for b in moving}
+        mesh = self.terrain.mesh(place, near)
+        moved = mesh.unravel(place, self.problem.scan(mesh).choose()[0])
         return moved if self.rank(moved) > self.rank(place) else place
+
+    @staticmethod
+    def _near(position: int, size: int, blocks: int) -> np.ndarray:
+        """All positions of one block; of a pair, a grid that is dense around the present one."""
+        if blocks == 1 or size <= GRID:
+            return np.arange(size)
+        around = np.arange(max(0, position - GRID // 4), min(size, position + GRID // 4))
+        return np.union1d(spread_over(size, GRID // 2), around)

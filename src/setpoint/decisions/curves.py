@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import GoalError
-from setpoint.expressions import Columns, Expression, Label, Sweep, Task, Total, take_in
+from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint.expressions import Columns, Domain, Expression, Label, Sweep, Task, Total, take_in
 from setpoint.metrics import fpr, metric, precision, recall
 
 
@@ -54,10 +54,16 @@ def metric_curve(
     )
     if columns.task.kind != "binary":
         raise GoalError(f"a curve along one threshold is for binary tasks, not {columns.task.kind}")
+    if columns.scores is None:
+        raise KindError("scores must be an array with one entry per row; got None")
     sweep = Sweep(columns)
     first, second = (metric(m) if isinstance(m, str) else m for m in (x, y))
+    if not isinstance(first, Expression) or not isinstance(second, Expression):
+        raise KindError(f"a curve is drawn of two metrics; got {x!r} and {y!r}")
     (a, a_ok), (b, b_ok) = (_along(m, sweep, columns) for m in (first, second))
     ok = a_ok & b_ok
+    if not ok.any():
+        raise DataError(f"{first} against {second} is defined nowhere: y_true lacks a class")
     return MetricCurve(str(first), str(second), sweep.thresholds[ok], a[ok], b[ok])
 
 
@@ -72,7 +78,7 @@ def pr_curve(y_true: Any, scores: Any, **more: Any) -> MetricCurve:
 
 
 def _along(m: Expression, sweep: Sweep, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    ground = m.expand(columns)
+    ground = m.expand(Domain(columns))
     if not all(isinstance(leaf, Total) for leaf in ground.leaves()):
         raise GoalError(f'"{m}" does not follow from a threshold; curves are drawn of decisions')
     env = {leaf: sweep.state(leaf, 0, sweep.size) for leaf in ground.leaves()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from setpoint._core.errors import KindError
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import take_in
@@ -84,6 +85,10 @@ def evaluate(
     >>> print(sp.evaluate(rule, [0, 1, 1], [0.5, 0.6, 0.2]))
     recall 0.5, precision >= 0.7 BROKEN (0.5) on 3 rows.
     """
+    if not isinstance(rule, DecisionRule):
+        raise KindError(
+            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
+        )
     needs_group = group if rule.kind == "per-group" else None
     decided = rule.decide(scores, group=needs_group, query=query if rule.by == "query" else None)
     columns = take_in(

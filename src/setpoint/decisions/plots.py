@@ -49,6 +49,10 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
         raise GoalError(
             f'a rule of kind "{rule.kind}" has no trade-off along one threshold to draw'
         )
+    if frontier.constraints and not 0 <= constraint < len(frontier.constraints):
+        raise GoalError(
+            f"constraint={constraint}: the rule has {len(frontier.constraints)}, from 0"
+        )
     ax = _axes(ax)
     y = _floats(frontier.values)
     feasible = np.array(frontier.feasible)

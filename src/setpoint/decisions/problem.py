@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from setpoint.expressions import (
     Columns,
     Constraint,
     Curve,
+    Domain,
     Expression,
     Named,
     Scan,
@@ -56,11 +57,12 @@ class Problem:
     @classmethod
     def ground(cls, goal: Goal, columns: Columns) -> Problem:
         """Expand the goal over the columns."""
+        domain = Domain(columns)
         constraints = tuple(
-            Constraint(c.left.expand(columns), c.op, c.right.expand(columns))
+            Constraint(c.left.expand(domain), c.op, c.right.expand(domain))
             for c in goal.constraints
         )
-        return cls(goal, columns, goal.objective.expand(columns), constraints)
+        return cls(goal, columns, goal.objective.expand(domain), constraints)
 
     @classmethod
     def meet(cls, goal: Goal, columns: Columns) -> Problem:
@@ -96,7 +98,11 @@ class Problem:
         return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
 
     def held(
-        self, point: Point, reachable: list[float | None], alone: list[bool], binding: list[bool]
+        self,
+        point: Point,
+        reachable: Sequence[float | None],
+        alone: Sequence[bool | None],
+        binding: Sequence[bool],
     ) -> tuple[Held, ...]:
         """The record of each constraint."""
         return tuple(

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.errors import DataError, FileError, KindError, SetpointError
 from setpoint._core.files import write_text
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.frontier import Frontier, number_from, number_to
-from setpoint.expressions import Label, Task, take_groups, take_scores
+from setpoint.expressions import Label, Task, take_groups, take_names, take_scores
 from setpoint.goals import Goal
 
 KINDS = ("threshold", "per-group", "per-label", "offsets", "top-k")
@@ -38,9 +38,10 @@ class Held:
         How far it is from holding, in the units of the metric (for bounds above 1, as a share
         of the bound); 0 where it holds.
     reachable : float or None
-        The best value for this constraint that any candidate reaches; None if not known.
-    alone : bool
-        Whether some candidate meets it, the other constraints aside.
+        The best value for this constraint that any candidate reaches; None if not known, or if its
+        bound is no number.
+    alone : bool or None
+        Whether some candidate meets it, the other constraints aside; None if not known.
     """
 
     constraint: str
@@ -49,7 +50,7 @@ class Held:
     binding: bool
     short: float
     reachable: float | None
-    alone: bool
+    alone: bool | None
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,23 @@ class DecisionRule:
     k: int | None = None
     search: str = "exact"
     frontier: Frontier | None = None
+
+    def __post_init__(self) -> None:
+        """Hold the parts that the kind of rule needs."""
+        if self.kind not in KINDS:
+            raise FileError(f'unknown kind of rule "{self.kind}"; known are {listing(KINDS)}')
+        columns = len(self.task.classes or ())
+        cuts = [t for _, t in self.thresholds]
+        whole = isinstance(self.k, int) and not isinstance(self.k, bool) and self.k > 0
+        ready = {
+            "threshold": _is_cut(self.threshold),
+            "per-group": bool(cuts) and isinstance(self.by, str) and all(map(_is_cut, cuts)),
+            "per-label": len(cuts) == columns and all(map(_is_cut, cuts)),
+            "offsets": len(self.offsets) == columns and all(map(_is_cut, self.offsets)),
+            "top-k": whole,
+        }[self.kind]
+        if not ready:
+            raise FileError(f'this rule is damaged: a rule of kind "{self.kind}" lacks its numbers')
 
     def decide(self, scores: Any, group: Any = None, query: Any = None) -> Array:
         """Turn scores into decisions.
@@ -181,7 +199,7 @@ class DecisionRule:
         if self.by == "query":
             if query is None:
                 raise DataError("this rule takes the first k of each query: pass query=")
-            queries = take_groups({"queries": query}, scores.size)["queries"]
+            queries = take_names(query, "query", scores.size)
             decided = np.zeros(scores.size, bool)
             for value in np.unique(queries):
                 rows = np.flatnonzero(queries == value)
@@ -232,14 +250,15 @@ class DecisionRule:
             return ""
         if self.value is None:
             return f"{self.goal.objective} is an empty rate at every candidate"
-        alone = [h for h in self.held if not h.holds and not h.alone]
-        if not alone:
-            return f"{listing(h.constraint for h in self.held)} can each be met, not together"
-        nearest = ("empty" if h.reachable is None else f"{h.reachable:.4g}" for h in alone)
-        return "; ".join(
-            f"{h.constraint} is reached by no candidate, the nearest is {value}"
-            for h, value in zip(alone, nearest, strict=True)
-        )
+        names = listing(h.constraint for h in self.held)
+        alone = [h for h in self.held if h.alone is False]
+        if alone:
+            return "; ".join(map(_never, alone))
+        if any(h.alone is None for h in self.held) or self.search not in ("exact",):
+            return f"no rule was found that meets {names}; the search did not see every rule"
+        if len(self.held) == 1:
+            return f"{self.goal.objective} is an empty rate wherever {names} holds"
+        return f"{names} can each be met, not together"
 
     def __str__(self) -> str:
         return f"{self.goal}\n{self.operating_point()}\n{self.sentence()}"
@@ -277,8 +296,8 @@ class DecisionRule:
             return cls(
                 goal=Goal.parse(data["goal"]),
                 task=Task.from_json(data["task"]),
-                kind=_one_of(data["kind"], KINDS),
-                feasible=bool(data["feasible"]),
+                kind=data["kind"],
+                feasible=data["feasible"] is True,
                 value=number_from(data["value"]),
                 rows=int(data["rows"]),
                 held=tuple(
@@ -293,7 +312,9 @@ class DecisionRule:
                 search=data["search"],
                 frontier=None if data["frontier"] is None else Frontier.from_json(data["frontier"]),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except SetpointError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise FileError(f"this rule is damaged: {error!r}. Tune again") from error
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -305,27 +326,20 @@ class DecisionRule:
         """Read a rule that :meth:`save` wrote; nothing in the file is executed."""
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise FileError(f'cannot read "{path}": {error.strerror}') from error
+        except (OSError, TypeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f'cannot read "{path}": {reason}') from error
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise FileError(f'"{path}" is not a rule: {error}') from error
 
-    def with_threshold(self, threshold: float) -> DecisionRule:
-        """The rule with a threshold set by hand; what was found of the old one is dropped."""
-        return replace(
-            self,
-            kind="threshold",
-            threshold=float(threshold),
-            value=None,
-            held=(),
-            search="by hand",
-        )
+
+def _is_cut(x: object) -> bool:
+    return isinstance(x, float | int) and not isinstance(x, bool) and x == x
 
 
-def _one_of(word: str, words: tuple[str, ...]) -> str:
-    if word not in words:
-        raise FileError(f'unknown kind of rule "{word}"; known are {listing(words)}')
-    return word
+def _never(held: Held) -> str:
+    nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
+    return f"{held.constraint} is reached by no candidate{nearest}"
 
 
 def _like(a: np.ndarray, s: Array) -> Array:

@@ -21,6 +21,8 @@ def tune_threshold(problem: Problem) -> DecisionRule:
     reachable = [_point(problem, sweep, i).sides[j] for j, i in enumerate(nearest)]
     alone = [bool(e[i] <= SLACK) for e, i in zip(readings.excess, nearest, strict=True)]
     binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
+    plain = [not c.right.needs() for c in problem.constraints]
+    reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]
     return DecisionRule(
         goal=problem.goal,
         task=problem.columns.task,
@@ -45,7 +47,7 @@ def _point(problem: Problem, sweep: Sweep, index: int) -> Point:
 def _improves_without(readings: Scan, j: int, index: int) -> bool:
     """Whether the objective would be better if constraint j were dropped."""
     best = readings.best(readings.feasible(leaving_out=j))
-    return best is not None and readings.merit[best] > readings.merit[index] + SLACK
+    return best is not None and bool(readings.merit[best] > readings.merit[index] + SLACK)
 
 
 def _frontier(problem: Problem, sweep: Sweep, readings: Scan, also: list[int]) -> Frontier:

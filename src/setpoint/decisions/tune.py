@@ -9,7 +9,7 @@ import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.decisions.blocks import group_blocks, label_blocks, search
+from setpoint.decisions.blocks import EXACT, group_blocks, label_blocks, search
 from setpoint.decisions.offsets import decide_classes, search_offsets
 from setpoint.decisions.problem import Point, Problem
 from setpoint.decisions.rule import KINDS, DecisionRule, Held
@@ -167,21 +167,6 @@ def _group_column(columns: Columns, by: str | None) -> str:
 # --- rules other than one threshold -------------------------------------------------------------
 
 
-def _finish(problem: Problem, point: Point, **rule: Any) -> DecisionRule:
-    """A rule whose search did not see every candidate: what is reachable is not known."""
-    unknown: list[float | None] = [None] * len(point.sides)
-    alone = [e <= SLACK for e in point.excess]
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        feasible=point.feasible,
-        value=point.value,
-        rows=problem.columns.size,
-        held=problem.held(point, unknown, alone, [False] * len(unknown)),
-        **rule,
-    )
-
-
 def _tune_blocks(problem: Problem, blocks: list, by: str | None) -> DecisionRule:
     """One threshold per block; what is reachable and binding is searched in the same way."""
     places, how = search(problem, blocks)
@@ -192,12 +177,16 @@ def _tune_blocks(problem: Problem, blocks: list, by: str | None) -> DecisionRule
         return p.judge(_decided(p.columns, thresholds, by)), thresholds
 
     point, thresholds = rule_at(problem, places)
-    reachable, alone, binding = [], [], []
+    reachable: list[float | None] = []
+    alone: list[bool | None] = []
+    binding: list[bool] = []
     for j, constraint in enumerate(problem.constraints):
         single = replace(problem, constraints=(constraint,))
         nearest = rule_at(single, search(_pull(single), blocks)[0])[0]
-        reachable.append(nearest.sides[0])
-        alone.append(nearest.excess[0] <= SLACK)
+        plain = not constraint.right.needs()
+        reachable.append(nearest.sides[0] if plain else None)
+        met = nearest.excess[0] <= SLACK
+        alone.append(met if met or how == EXACT else None)
         rest = tuple(c for i, c in enumerate(problem.constraints) if i != j)
         freed = replace(problem, constraints=rest)
         better = rule_at(freed, search(freed, blocks)[0])[0]
@@ -223,10 +212,11 @@ def _gain(problem: Problem, a: Point, b: Point) -> float:
 def _pull(problem: Problem) -> Problem:
     """The problem of meeting the one constraint as well as possible."""
     (constraint,) = problem.constraints
-    sense = "minimize" if constraint.op == "<=" else "maximize"
-    goal = Goal(sense, constraint.left)
+    apart = constraint.left - constraint.right
     if constraint.op == "==":
-        goal = Goal("minimize", abs(constraint.left - constraint.right))
+        goal = Goal("minimize", abs(apart))
+    else:
+        goal = Goal("minimize" if constraint.op == "<=" else "maximize", apart)
     return Problem(goal, problem.columns, goal.objective, ())
 
 
@@ -251,7 +241,18 @@ def _tune_offsets(problem: Problem, kind: str, seed: int) -> DecisionRule:
         offsets = found.values
         how = f"class by class, shrunk by {found.factor:g}"
     point = problem.judge(decide_classes(problem.columns, np.array(offsets)))
-    return _finish(problem, point, kind="offsets", offsets=offsets, search=how)
+    unknown = [None] * len(point.sides)  # other offsets than these were not searched for each
+    return DecisionRule(
+        goal=problem.goal,
+        task=problem.columns.task,
+        kind="offsets",
+        feasible=point.feasible,
+        value=point.value,
+        rows=problem.columns.size,
+        held=problem.held(point, unknown, unknown, [False] * len(unknown)),
+        offsets=offsets,
+        search=how,
+    )
 
 
 def _top_k(goal: Goal) -> AtK | None:
@@ -291,5 +292,5 @@ def _held_at(constraint: Constraint, decided: Columns) -> Held:
     """A constraint that the number k alone decides."""
     problem = Problem.meet(Goal("maximize", constraint.left, (constraint,)), decided)
     point = problem.judge(decided)
-    alone = [point.excess[0] <= SLACK]
+    alone: list[bool | None] = [point.excess[0] <= SLACK]
     return problem.held(point, [point.sides[0]], alone, [False])[0]

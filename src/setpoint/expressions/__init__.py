@@ -19,10 +19,11 @@ from setpoint.expressions.best import Best
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.curves import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall
+from setpoint.expressions.domain import Domain
 from setpoint.expressions.encoding import from_json, to_json
 from setpoint.expressions.evaluate import Reading, Totals, measure
 from setpoint.expressions.events import Event, Label, Literal
-from setpoint.expressions.intake import take_groups, take_in, take_scores
+from setpoint.expressions.intake import take_groups, take_in, take_names, take_scores
 from setpoint.expressions.leaf import Leaf
 from setpoint.expressions.named import Named
 from setpoint.expressions.over import Over
@@ -42,6 +43,7 @@ __all__ = [
     "Columns",
     "Constraint",
     "Curve",
+    "Domain",
     "Event",
     "Expression",
     "Label",
@@ -71,6 +73,7 @@ __all__ = [
     "scan",
     "take_groups",
     "take_in",
+    "take_names",
     "take_scores",
     "to_json",
 ]

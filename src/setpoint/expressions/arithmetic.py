@@ -7,21 +7,21 @@ this file; ``>= <= ==`` build constraints; equality compares normal forms.
 from __future__ import annotations
 
 import json
-import numbers
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from setpoint._core.arrays import both, holds_everywhere, is_tensor, plain_bool, square_root, where
-from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.errors import GoalError, KindError
+from setpoint._core.reals import is_real
 from setpoint.expressions import intervals
 from setpoint.expressions.calling import Measurable
-from setpoint.expressions.columns import Columns
 from setpoint.expressions.constraint import Constraint
+from setpoint.expressions.domain import Domain
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.events import RESERVED, Event, Label, Literal
+from setpoint.expressions.events import RESERVED, Event, Label, Literal, label_of
 from setpoint.expressions.intervals import Interval
 from setpoint.expressions.node import ATOM, POWER, PRODUCT, SUM, common_direction
 
@@ -46,7 +46,7 @@ class Expression(Measurable):
 
     def of(self, label: Label) -> Expression:
         """The metric of one class against the rest: ``recall.of("cat")``."""
-        return Bound(self, label=label)
+        return Bound(self, label=label_of(label, "a class"))
 
     def on(self, **conditions: Label) -> Expression:
         """The metric on the rows of a group: ``recall.on(group="b")``."""
@@ -55,15 +55,16 @@ class Expression(Measurable):
         for column in conditions:
             if column in RESERVED:
                 raise GoalError(f'"{column}" is a word of the language, not a group column')
-        return Bound(self, conditions=tuple(sorted(conditions.items())))
+        given = {column: label_of(value, "a group") for column, value in conditions.items()}
+        return Bound(self, conditions=tuple(sorted(given.items())))
 
     # --- operators ---------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Expression:
-        return _combine(Sum, self, other)
+        return _flat(Sum, self, _lift(other, "+"))
 
     def __radd__(self, other: Any) -> Expression:
-        return _combine(Sum, other, self)
+        return _flat(Sum, _lift(other, "+"), self)
 
     def __sub__(self, other: Any) -> Expression:
         return self + (-_lift(other, "-"))
@@ -72,20 +73,25 @@ class Expression(Measurable):
         return _lift(other, "-") + (-self)
 
     def __mul__(self, other: Any) -> Expression:
-        return _combine(Product, self, other)
+        return _flat(Product, self, _lift(other, "*"))
 
     def __rmul__(self, other: Any) -> Expression:
-        return _combine(Product, other, self)
+        return _flat(Product, _lift(other, "*"), self)
 
     def __truediv__(self, other: Any) -> Expression:
-        return Ratio(self, _lift(other, "/"))
+        below = _lift(other, "/")
+        if isinstance(below, Number) and below.value == 0:
+            raise GoalError(f'"{self} / 0" is a division by zero')
+        return Ratio(self, below)
 
     def __rtruediv__(self, other: Any) -> Expression:
         return Ratio(_lift(other, "/"), self)
 
     def __pow__(self, exponent: Any) -> Expression:
-        if not _is_number(exponent):
+        if not is_real(exponent):
             raise KindError(f"an exponent must be a number; got {exponent!r}")
+        if not math.isfinite(exponent) or exponent == 0:
+            raise GoalError(f"an exponent is finite and not 0; got {exponent!r}")
         return Power(self, float(exponent))
 
     def __neg__(self) -> Expression:
@@ -109,7 +115,7 @@ class Expression(Measurable):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Expression):
             return self.normal().key() == other.normal().key()
-        if _is_number(other):
+        if is_real(other):
             return Constraint(self, "==", Number(float(other)))  # type: ignore[arg-type]
         return NotImplemented
 
@@ -129,33 +135,38 @@ class Expression(Measurable):
 # --- building blocks -------------------------------------------------------------------------
 
 
-def _is_number(x: object) -> bool:
-    return isinstance(x, numbers.Real) and not isinstance(x, bool)
-
-
 def _lift(x: Any, operator: str) -> Expression:
     if isinstance(x, Expression):
         return x
-    if _is_number(x):
+    if is_real(x):
         return Number(float(x))
     raise KindError(
         f"{x!r} cannot stand beside {operator} in an expression; numbers and metrics can"
     )
 
 
-def _combine(node: type[Sum] | type[Product], a: Any, b: Any) -> Expression:
-    return node((_lift(a, "+"), _lift(b, "+")))
+def _flat(node: type[Sum] | type[Product], a: Expression, b: Expression) -> Expression:
+    """A + b or a · b; a longer sum on the left takes b in, so that long sums stay shallow."""
+    return node((*a.children(), b) if isinstance(a, node) else (a, b))
 
 
 def number_text(x: float) -> str:
     """A number as written in goals: 0.9, 2, 1e-06."""
+    if isinstance(x, int):
+        return str(x)
     return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
+
+
+def latex_text(x: object) -> str:
+    """A text as LaTeX can carry it."""
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(signs.get(c, f"\\{c}" if c in "#$%&_{}" else c) for c in str(x))
 
 
 def literal_text(x: Label) -> str:
     """A label or an option as written in goals: "b", 3, 0.5, true."""
-    if isinstance(x, bool):
-        return "true" if x else "false"
+    if x is None or isinstance(x, bool):
+        return {None: "none", True: "true", False: "false"}[x]
     return number_text(x) if isinstance(x, int | float) else json.dumps(x, ensure_ascii=False)
 
 
@@ -290,12 +301,16 @@ class Product(Expression):
         return reduce(intervals.multiply, (factor.interval() for factor in self.factors))
 
     def better(self) -> int | None:
-        sign = 1 if self.factors[0].interval()[0] >= 0 else -1
+        scale = 1.0
+        for factor in self.factors:
+            scale *= factor.value if isinstance(factor, Number) else 1.0
         varying = [f for f in self.factors if not isinstance(f, Number)]
+        if scale == 0 or not varying:
+            return None
         if len(varying) > 1 and any(f.interval()[0] < 0 for f in varying):
             return 0
         up = common_direction([f.better() for f in varying])
-        return up and up * (sign if isinstance(self.factors[0], Number) else 1)
+        return up and (up if scale > 0 else -up)
 
     def normal(self) -> Expression:
         """c·x·y·… with the constant first and the others sorted by key."""
@@ -444,18 +459,25 @@ class Bound(Expression):
         rows = Event(frozenset(Literal(column, value) for column, value in self.conditions))
         return inner.map_leaves(lambda leaf: leaf.within(rows))
 
-    def expand(self, columns: Columns) -> Expression:
-        """Fill the class or the rows into the leaves."""
+    def expand(self, domain: Domain) -> Expression:
+        """Fill the class or the rows into the leaves; seen from a class there are two classes."""
+        if self.label is not None:
+            domain.check_label(self.label, str(self))
+            return self._bind(self.inner.expand(domain.seen_from(self.label)))
         for column, value in self.conditions:
-            known = columns.group_values(column)
-            if value not in known:
-                hint = did_you_mean(value, known, f"there are {listing(known)}")
-                raise DataError(f'no row has {column}={value!r} (in "{self}"): {hint}')
-        return self._bind(self.inner).expand(columns)
+            domain.check_group(column, value, str(self))
+        return self._bind(self.inner).expand(domain)
 
     def normal(self) -> Expression:
-        """The inner normal form with the class or the rows filled in."""
-        return self._bind(self.inner.normal()).normal()
+        """The inner normal form with the class or the rows filled in, as far as that may be.
+
+        Inside a reduction over classes a class cannot be filled in before it is written out.
+        """
+        inner = self.inner.normal()
+        over_classes = any(getattr(node, "by", None) == "class" for node in inner.walk())
+        if self.label is not None and over_classes:
+            return Bound(inner, label=self.label)
+        return self._bind(inner).normal()
 
     def text(self) -> tuple[str, int]:
         return f"{grouped(self.inner, ATOM)}.{self._suffix()}", ATOM
@@ -463,11 +485,12 @@ class Bound(Expression):
     def _suffix(self) -> str:
         if self.label is not None:
             return f"of({literal_text(self.label)})"
-        return f"on({', '.join(f'{c}={literal_text(v)}' for c, v in self.conditions)})"
+        pairs = ((c if c.isidentifier() else literal_text(c), v) for c, v in self.conditions)
+        return f"on({', '.join(f'{c}={literal_text(v)}' for c, v in pairs)})"
 
     def latex(self) -> str:
         below = ", ".join(f"{c}={v}" for c, v in self.conditions) if self.conditions else self.label
-        return rf"{{{self.inner.latex()}}}_{{\text{{{below}}}}}"
+        return rf"{{{self.inner.latex()}}}_{{\text{{{latex_text(below)}}}}}"
 
     def interval(self) -> Interval:
         return self.inner.interval()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.curves import Curve, Scored
-from setpoint.expressions.events import EVERYTHING, Event, Label
+from setpoint.expressions.events import EVERYTHING, Event, Side
 from setpoint.expressions.node import ATOM, Node
 from setpoint.expressions.scan import scan
 from setpoint.expressions.sweep import Sweep
@@ -27,7 +27,7 @@ class Best(Curve):
     constraint: Constraint
     empty: float
     where: Event = EVERYTHING
-    label: Label = None
+    label: Side = None
     by: str | None = None
 
     def text(self) -> tuple[str, int]:

@@ -115,6 +115,8 @@ class Measurable(Node):
 
     def _place(self, y_pred: Any, scores: Any) -> dict[str, Any]:
         """Decide what the second positional argument is, from what the expression needs."""
+        if y_pred is None:
+            raise KindError(f"{self} needs what it judges: y_pred is None")
         needs = self.needs()
         if scores is None and "decisions" not in needs and "scores" in needs:
             return {"scores": y_pred}

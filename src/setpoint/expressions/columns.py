@@ -125,7 +125,7 @@ class Columns:
         if literal.column == DECIDED:
             return self._kept(_side(self._column(self._decisions(), literal.value), literal.holds))
         if literal.column == CORRECT:
-            return self._kept(_side(self._correct(), literal.holds))
+            return self._kept(_side(self._correct(literal.value), literal.holds))
         if literal.column == KEPT:
             return None if self.abstained is None else ~self.abstained
         if literal.column == BIN:
@@ -159,19 +159,21 @@ class Columns:
         hint = did_you_mean(label, self.classes, f"the classes are {listing(self.classes)}.")
         raise DataError(f"there is no class {label!r}: {hint}")
 
-    def _correct(self) -> Array:
-        """1{decided = actual}; soft: the membership of the actual class."""
+    def _correct(self, label: Label) -> Array:
+        """1{decided = actual}; soft: y s + (1 − y)(1 − s), for all labels their product."""
         actual, decided = self.actual, self._decisions()
-        if self.task.kind == "multiclass":
+        if label is not None:
+            actual, decided = self._column(actual, label), self._column(decided, label)
+        elif self.task.kind == "multiclass":
             if decided.ndim == 1:
                 return decided == actual
             return decided[namespace(decided).arange(self.size), actual]
         if _is_bool(decided):
             same = decided == actual
-        else:  # y s + (1 - y)(1 - s)
+        else:
             y = actual * 1.0
             same = y * decided + (1 - y) * (1 - decided)
-        if self.task.kind == "binary":
+        if same.ndim == 1:
             return same
         return same.all(1) if _is_bool(same) else same.prod(1)
 

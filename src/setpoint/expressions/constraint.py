@@ -81,7 +81,7 @@ class Constraint:
         left, right = self.left.read(env), self.right.read(env)
         gap = left.value - right.value
         excess = -gap if self.op == ">=" else gap if self.op == "<=" else abs(gap)
-        if isinstance(right.value, float) and abs(right.value) > 1:
+        if not self.right.needs() and abs(right.value) > 1:
             excess = excess / abs(right.value)
         defined = both(left.defined, right.defined)
         return Judged(left.value, excess, defined, both(defined, excess <= SLACK))

@@ -15,9 +15,10 @@ import numpy as np
 
 from setpoint._core.arrays import namespace, to_numpy
 from setpoint._core.errors import DataError, GoalError
+from setpoint._core.reals import is_real
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.events import ACTUAL, EVERYTHING, Event, Label, Literal
+from setpoint.expressions.events import ACTUAL, EVERYTHING, Event, Literal, Not, Side
 from setpoint.expressions.leaf import Leaf
 from setpoint.expressions.node import ATOM
 
@@ -39,19 +40,23 @@ class Curve(Leaf):
     """
 
     merges = "concatenate"
-    need = "scores"
     ranks: ClassVar[bool] = False  #: taken by query wherever queries are given
 
     where: Event
-    label: Label
+    label: Side
     by: str | None
+
+    @property
+    def need(self) -> str:
+        """Scores."""
+        return "scores"
 
     @abstractmethod
     def measure_one(self, rows: Scored) -> float | None:
         """The value on one list of rows (numpy); None where undefined."""
 
-    def of(self, label: Label) -> Self:
-        return replace(self, label=label)  # type: ignore[type-var]
+    def of(self, side: Side) -> Self:
+        return replace(self, label=side) if self.label is None else self  # type: ignore[type-var]
 
     def within(self, event: Event) -> Self:
         return replace(self, where=self.where & event)  # type: ignore[type-var]
@@ -61,6 +66,8 @@ class Curve(Leaf):
             raise DataError(f"{self} judges scores, and only decisions were given; pass scores")
         if self.by == "query" and columns.query is None:
             raise DataError(f"{self} is taken by query: pass query=, the query of each row")
+        if self.ranks and columns.weight is not None:
+            raise DataError(f"{self} takes no sample_weight; each query counts once")
         scores, gain = self._columns(columns, columns.scores)
         weight = columns.weight
         rows = columns.membership(self.where)
@@ -73,11 +80,14 @@ class Curve(Leaf):
     def _columns(self, columns: Columns, scores: Any) -> tuple[Any, Any]:
         if columns.task.kind in ("ranking", "regression"):
             return scores, columns.actual
-        gain = columns.membership(Event(frozenset([Literal(ACTUAL, self.label)])))
+        gain = columns.membership(Event(frozenset([Literal(ACTUAL).of(self.label)])))
+        rest = isinstance(self.label, Not)
+        label = self.label.label if isinstance(self.label, Not) else self.label
         if columns.task.kind == "binary":
-            flip = self.label is not None and self.label != columns.classes[1]
-            return (-scores if flip else scores), gain
-        return scores[:, columns.classes.index(self.label)], gain
+            rest = rest != (label is not None and label != columns.classes[1])
+        else:
+            scores = scores[:, columns.classes.index(label)]
+        return (-scores if rest else scores), gain
 
     def merge(self, a: Scored, b: Scored) -> Scored:
         def join(x: Any, y: Any) -> Any:
@@ -94,12 +104,14 @@ class Curve(Leaf):
 
     def reading(self, state: Scored) -> Reading:
         rows = Scored(*(None if x is None else to_numpy(x) for x in state))
+        place = "" if self.where == EVERYTHING else f" where {self.where}"
+        if rows.scores.size == 0:
+            raise DataError(f"{self} needs rows{place}, and there are none")
         if rows.query is not None and (self.ranks or self.by == "query"):
             value = self._mean_over_queries(rows, rows.query)
         else:
             value = self.measure_one(rows)
         if value is None:
-            place = "" if self.where == EVERYTHING else f" where {self.where}"
             raise DataError(
                 f"{self} needs rows of both classes{place}, with positive weight, and does not "
                 "have them"
@@ -149,13 +161,15 @@ class Auroc(Curve):
     max_fpr: float = 1.0
     standardized: bool = True
     where: Event = EVERYTHING
-    label: Label = None
+    label: Side = None
     by: str | None = None
 
     options = ("max_fpr", "standardized")
 
     def __post_init__(self) -> None:
         _check_share("auroc", "max_fpr", self.max_fpr, low_open=True)
+        if not isinstance(self.standardized, bool):
+            raise GoalError(f"auroc(standardized={self.standardized!r}): it is true or false")
 
     def measure_one(self, rows: Scored) -> float | None:
         _, tp, fp = curve(rows)
@@ -180,7 +194,7 @@ class PrecisionOverRecall(Curve):
 
     min_recall: float = 0.0
     where: Event = EVERYTHING
-    label: Label = None
+    label: Side = None
     by: str | None = None
 
     options = ("min_recall", "by")
@@ -211,13 +225,12 @@ class AtK(Curve):
     k: int
     given: str = "decided"  # or "actual": the denominator
     where: Event = EVERYTHING
-    label: Label = None
+    label: Side = None
     by: str | None = None
 
     options = ("by",)
 
     def __post_init__(self) -> None:
-        _check_k("precision_at_k" if self.given == "decided" else "recall_at_k", self.k)
         _check_by("precision_at_k", self.by)
 
     def measure_one(self, rows: Scored) -> float | None:
@@ -248,7 +261,7 @@ class Ndcg(Curve):
     k: int | None = None
     gain: str = "linear"
     where: Event = EVERYTHING
-    label: Label = None
+    label: Side = None
     by: str | None = None
 
     options = ("gain",)
@@ -256,8 +269,6 @@ class Ndcg(Curve):
 
     def __post_init__(self) -> None:
         _check_by("ndcg", self.by)
-        if self.k is not None:
-            _check_k("ndcg", self.k)
         if self.gain not in ("linear", "exponential"):
             raise GoalError(f'ndcg(gain="{self.gain}"): gain is "linear" or "exponential"')
 
@@ -278,16 +289,18 @@ class Ndcg(Curve):
 def _check_share(
     name: str, option: str, x: Any, low_open: bool = False, high_open: bool = False
 ) -> None:
-    low = x > 0 if low_open else x >= 0
-    high = x < 1 if high_open else x <= 1
-    if isinstance(x, bool) or not isinstance(x, int | float) or not (low and high):
+    above = is_real(x) and (x > 0 if low_open else x >= 0)
+    below = is_real(x) and (x < 1 if high_open else x <= 1)
+    if not above or not below:
         ends = f"{'(' if low_open else '['}0, 1{')' if high_open else ']'}"
         raise GoalError(f"{name}({option}={x!r}): {option} is a number in {ends}")
 
 
-def _check_k(name: str, k: Any) -> None:
-    if isinstance(k, bool) or not isinstance(k, int | float) or k < 1 or k != math.floor(k):
+def whole_number(name: str, k: Any) -> int:
+    """Check a k; 3.0 is 3."""
+    if not is_real(k) or not math.isfinite(k) or k < 1 or k != math.floor(k):
         raise GoalError(f"{name}({k!r}): k is a whole number, at least 1")
+    return int(k)
 
 
 def _check_by(name: str, by: Any) -> None:

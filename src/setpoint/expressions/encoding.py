@@ -24,7 +24,7 @@ from setpoint.expressions.arithmetic import (
 from setpoint.expressions.best import Best
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.curves import AtK, Auroc, Ndcg, PrecisionOverRecall
-from setpoint.expressions.events import Event, Literal
+from setpoint.expressions.events import Event, Literal, Not
 from setpoint.expressions.named import Named
 from setpoint.expressions.over import Over
 from setpoint.expressions.several import Several
@@ -33,8 +33,8 @@ from setpoint.expressions.totals import Spread, Total
 NODES: dict[str, type] = {
     node.__name__: node
     for node in (
-        Absolute, AtK, Auroc, Best, Bound, Constraint, Event, Literal, Named, Ndcg, Number, Over,
-        Power, PrecisionOverRecall, Product, Ratio, Several, Spread, Sum, Total,
+        Absolute, AtK, Auroc, Best, Bound, Constraint, Event, Literal, Named, Ndcg, Not, Number,
+        Over, Power, PrecisionOverRecall, Product, Ratio, Several, Spread, Sum, Total,
     )
 }  # fmt: skip
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint._core.errors import DataError
 from setpoint.expressions.columns import Columns
+from setpoint.expressions.domain import Domain
+from setpoint.expressions.task import Task
 
 if TYPE_CHECKING:
     from setpoint.expressions.leaf import Leaf
@@ -43,6 +45,7 @@ class Totals(Mapping["Leaf", Any]):
 
     ground: Node
     states: dict[Leaf, Any]
+    task: Task
 
     def __getitem__(self, leaf: Leaf) -> Any:
         return self.states[leaf]
@@ -56,13 +59,14 @@ class Totals(Mapping["Leaf", Any]):
     def __add__(self, other: Totals) -> Totals:
         if not isinstance(other, Totals):
             return NotImplemented
-        if self.ground.key() != other.ground.key():
+        if self.ground.key() != other.ground.key() or self.task != other.task:
             raise DataError(
-                "these totals speak of different classes or groups and cannot be merged; declare "
-                "them in the task: Task.multiclass(classes) or Task.binary(groups={column: values})"
+                "these totals speak of different labels, bins or groups and cannot be merged; "
+                "declare them in the task: Task.multiclass(classes), Task.regression(edges), "
+                "Task.binary(positive, groups={column: values})"
             )
         merged = {leaf: leaf.merge(a, other.states[leaf]) for leaf, a in self.states.items()}
-        return Totals(self.ground, merged)
+        return Totals(self.ground, merged, self.task)
 
     def __radd__(self, other: object) -> Totals:
         return self if other == 0 else NotImplemented  # sum() starts from 0
@@ -81,5 +85,6 @@ class Totals(Mapping["Leaf", Any]):
 
 def measure(expression: Node, columns: Columns) -> Totals:
     """Expand the expression over the columns' classes and groups and take its totals."""
-    ground = expression.expand(columns)
-    return Totals(ground, {leaf: leaf.measure(columns) for leaf in ground.leaves()})
+    ground = expression.expand(Domain(columns))
+    states = {leaf: leaf.measure(columns) for leaf in ground.leaves()}
+    return Totals(ground, states, columns.task)

@@ -11,35 +11,77 @@ so that TP + FN = Σ wᵢ yᵢ = P holds by construction, for hard decisions and
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint._core.reals import is_real
 
 DECIDED = "decided"
 ACTUAL = "actual"
 CORRECT = "correct"
 KEPT = "kept"
 BIN = "bin"
-RESERVED = (DECIDED, ACTUAL, CORRECT, KEPT, BIN)
+RESERVED = (DECIDED, ACTUAL, CORRECT, KEPT, BIN, "class", "query")  #: no names of group columns
 
 Label = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Not:
+    """All classes but one, as a class: the other side of one against the rest."""
+
+    label: Label
+
+
+Side = Label | Not
+
+
+def other_side(side: Side) -> Side:
+    """The rest, seen from a class; the class, seen from the rest."""
+    return side.label if isinstance(side, Not) else Not(side)
+
+
+def label_of(x: Any, what: str = "a label") -> Label:
+    """A label as plain data: text, a number or a truth value; 1.0 is 1, numpy scalars are Python's.
+
+    >>> label_of(1.0), label_of("a")
+    (1, 'a')
+    """
+    item = x.item() if hasattr(x, "item") and getattr(x, "ndim", 1) == 0 else x
+    if isinstance(item, str):
+        return str(item)
+    if isinstance(item, bool):
+        return item
+    if is_real(item) and math.isfinite(item):
+        return int(item) if item == int(item) else float(item)
+    raise GoalError(f"{what} is text, a finite number or a truth value; got {x!r}")
 
 
 @dataclass(frozen=True)
 class Literal:
     """One condition on one column: ``column = value``, or its negation.
 
-    For the columns ``decided`` and ``actual`` the value None stands for *the class in question*:
-    the positive class of a binary task, or the class that ``of`` fills in.
+    For the columns ``decided``, ``actual`` and ``correct`` the value None stands for *the class in
+    question*: the positive class of a binary task, or the class that ``of`` fills in. ``correct``
+    of a class means decided and actual agree on whether a row is of that class; of none, that
+    they agree altogether.
     """
 
     column: str
     value: Label = None
     holds: bool = True
 
-    def of(self, label: Label) -> Literal:
+    def of(self, side: Side) -> Literal:
         """Fill in the class in question."""
-        if self.column in (DECIDED, ACTUAL) and self.value is None:
-            return Literal(self.column, label, self.holds)
-        return self
+        if self.column not in (DECIDED, ACTUAL, CORRECT) or self.value is not None:
+            return self
+        if not isinstance(side, Not):
+            return Literal(self.column, side, self.holds)
+        same = self.column == CORRECT  # seen from the rest, agreement is the same thing
+        return Literal(self.column, side.label, self.holds if same else not self.holds)
 
     def __str__(self) -> str:
         name = self.column if self.value is None else f"{self.column}={self.value}"
@@ -55,9 +97,9 @@ class Event:
     def __and__(self, other: Event) -> Event:
         return Event(self.literals | other.literals)
 
-    def of(self, label: Label) -> Event:
+    def of(self, side: Side) -> Event:
         """Fill in the class in question in every literal."""
-        return Event(frozenset(literal.of(label) for literal in self.literals))
+        return Event(frozenset(literal.of(side) for literal in self.literals))
 
     def about(self, *columns: str) -> tuple[Literal, ...]:
         """The literals on the given columns."""
@@ -69,6 +111,10 @@ class Event:
 
     def key(self) -> tuple:
         """A sortable, hashable form."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> tuple:
         return tuple(sorted((x.column, repr(x.value), x.holds) for x in self.literals))
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ Every complaint names the argument, the value and the way out.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,9 +14,9 @@ import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.words import did_you_mean, listing, nearest
 from setpoint.expressions.columns import Columns
-from setpoint.expressions.events import RESERVED, Label
+from setpoint.expressions.events import RESERVED, Label, label_of
 from setpoint.expressions.task import Task
 
 DEFAULT_BINS = 10
@@ -57,21 +58,54 @@ def take_in(
     if n == 0:
         raise DataError("y_true is empty; there is nothing to measure")
     given = None if decisions is None else _array(decisions, "y_pred", y.ndim, n)
-    task = _with_classes(task, y, given, scores)
+    _same_width(y, given)
+    task = _with_classes(task, y, given, scores if memberships is None else memberships)
     actual = _encode(task, y, "y_true")
     decided = None if given is None else _encode(task, given, "y_pred")
     if memberships is not None:
         decided = _memberships(task, memberships, n)
-    return Columns(
-        task=task,
-        actual=actual,
-        decided=decided,
-        scores=None if scores is None else take_scores(task, scores, n),
-        weight=None if sample_weight is None else _weight(sample_weight, n),
-        groups=take_groups(group, n),
-        query=None if query is None else _plain(query, "query", n),
-        abstained=None if abstained is None else _flags(abstained, n),
-    )
+    groups = take_groups(group, n)
+    _declared(task, groups)
+    columns = {
+        "actual": actual,
+        "decided": decided,
+        "scores": None if scores is None else take_scores(task, scores, n),
+        "weight": None if sample_weight is None else _weight(sample_weight, n),
+        "abstained": None if abstained is None else _flags(abstained, n),
+    }
+    query = None if query is None else take_names(query, "query", n)
+    return Columns(task=task, groups=groups, query=query, **_one_library(columns))
+
+
+def _one_library(columns: dict[str, Array | None]) -> dict[str, Any]:
+    """If any column is a tensor, make all of them tensors on its device."""
+    tensor = next((c for c in columns.values() if is_tensor(c)), None)
+    if tensor is None:
+        return columns
+    make = namespace(tensor).as_tensor
+    return {n: None if c is None else make(c, device=tensor.device) for n, c in columns.items()}
+
+
+def _same_width(y: Array, decisions: Array | None) -> None:
+    if decisions is not None and y.ndim == 2 and decisions.shape[1] != y.shape[1]:
+        raise DataError(f"y_true has {y.shape[1]} columns and y_pred has {decisions.shape[1]}")
+
+
+def _declared(task: Task, groups: Mapping[str, np.ndarray]) -> None:
+    """Declared groups are all there are."""
+    for name, values in groups.items():
+        known = task.group_values(name)
+        if known is None:
+            continue
+        strange = ~np.isin(
+            values, np.array(known, dtype=values.dtype if values.dtype.kind in "US" else None)
+        )
+        if strange.any():
+            row = int(np.flatnonzero(strange)[0])
+            value = values[row : row + 1].tolist()[0]
+            raise DataError(
+                f'group "{name}" holds {value!r} at row {row}; the task declares {listing(known)}'
+            )
 
 
 def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scores") -> Array:
@@ -83,9 +117,7 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
             f"{name} are booleans, which look like decisions; pass the model's scores "
             "(decision_function, a probability or a logit)"
         )
-    s = _numeric(s, name)
-    if not is_tensor(s) and s.dtype.kind in "iu":
-        s = s.astype(np.float64)  # thresholds are floats; +inf is one of them
+    s = _floating(_numeric(s, name))  # thresholds are floats; +inf is one of them
     finite = namespace(s).isfinite(s)
     if not bool(finite.all()):
         row = int(np.argwhere(~to_numpy(finite))[0][0])
@@ -113,7 +145,7 @@ def take_groups(group: Any, n: int) -> dict[str, np.ndarray]:
     for name in columns:
         if name in RESERVED or not isinstance(name, str):
             raise DataError(f'"{name}" cannot name a group column: it is a word of the language')
-    return {name: _plain(values, f'group "{name}"', n) for name, values in columns.items()}
+    return {name: take_names(values, f'group "{name}"', n) for name, values in columns.items()}
 
 
 # --- arrays ----------------------------------------------------------------------------------
@@ -122,9 +154,13 @@ def take_groups(group: Any, n: int) -> dict[str, np.ndarray]:
 def _array(x: Any, name: str, dims: int, n: int | None = None) -> Array:
     if isinstance(x, str | bytes | Mapping) or x is None or np.isscalar(x):
         raise KindError(f"{name} must be an array with one entry per row; got {x!r}")
+    if isinstance(x, np.ma.MaskedArray):
+        raise KindError(f"{name} is a masked array; drop the masked rows, or fill them")
     try:
-        a = x if is_tensor(x) else np.asarray(x)
+        a = x if is_tensor(x) else _settled(np.asarray(x), name)
     except ValueError as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{name} cannot be read as an array: {error}") from error
     if a.ndim != dims:
         want = "one-dimensional" if dims == 1 else "a matrix with one column per class"
@@ -134,29 +170,63 @@ def _array(x: Any, name: str, dims: int, n: int | None = None) -> Array:
     return a
 
 
-def _plain(x: Any, name: str, n: int) -> np.ndarray:
-    """A numpy column of names or numbers without gaps."""
+def _settled(a: np.ndarray, name: str) -> np.ndarray:
+    """An array of Python objects as an array of one kind: text, numbers or truth values."""
+    if a.dtype.kind == "S":
+        raise DataError(f"{name} holds bytes such as {a.ravel()[:1].tolist()}; decode them to text")
+    if a.dtype.kind != "O":
+        return a
+    items = a.ravel().tolist()
+    gaps = [i for i, v in enumerate(items) if _is_gap(v)]
+    if gaps:
+        row = gaps[0] // max(1, a.size // max(1, a.shape[0]))
+        raise DataError(f"{name} has a missing value at row {row}; drop such rows or fill them")
+    if all(isinstance(v, str) for v in items):
+        return a.astype(np.str_)
+    if all(isinstance(v, numbers.Real) for v in items):
+        return np.array(items).reshape(a.shape)
+    kinds = sorted({type(v).__name__ for v in items})
+    raise DataError(f"{name} mixes or holds {listing(kinds)}; give text, numbers or truth values")
+
+
+def _is_gap(v: Any) -> bool:
+    """None, NaN, or what pandas puts for a missing value."""
+    if v is None or type(v).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(v, float) and v != v
+
+
+def take_names(x: Any, name: str, n: int) -> np.ndarray:
+    """A column of names or numbers without gaps, on the host."""
     a = to_numpy(_array(x, name, 1, n))
-    missing = a != a if a.dtype.kind != "O" else np.array([v is None or v != v for v in a])
-    if np.any(missing):
-        row = int(np.flatnonzero(missing)[0])
+    if a.dtype.kind == "f" and np.isnan(a).any():
+        row = int(np.flatnonzero(np.isnan(a))[0])
         raise DataError(f"{name} has a missing value at row {row}; give such rows a name")
-    return a.astype(str) if a.dtype.kind == "O" and all(isinstance(v, str) for v in a) else a
+    if a.dtype.kind not in "USbiuf":
+        raise DataError(f"{name} holds {a.dtype}; give text, numbers or truth values")
+    return a
 
 
 def _numeric(a: Array, name: str) -> Array:
-    if is_tensor(a) or a.dtype.kind in "fiu":
+    """Refuse what is no real number: text, dates, complex numbers."""
+    if is_tensor(a):
+        if not a.is_complex():
+            return a
+    elif a.dtype.kind in "fiub":
         return a
-    try:
-        return a.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise KindError(
-            f"{name} must be numbers; got {a.dtype} such as {a.ravel()[0]!r}"
-        ) from error
+    first = to_numpy(a).ravel()[:1].tolist()
+    raise KindError(f"{name} must be numbers; got {a.dtype} such as {first[0]!r}")
+
+
+def _floating(a: Array) -> Array:
+    """Integers as float64; floats as they are."""
+    if is_tensor(a):
+        return a if a.is_floating_point() else a.double()
+    return a if a.dtype.kind == "f" else a.astype(np.float64)
 
 
 def _weight(x: Any, n: int) -> Array:
-    w = _numeric(_array(x, "sample_weight", 1, n), "sample_weight")
+    w = _floating(_numeric(_array(x, "sample_weight", 1, n), "sample_weight"))
     w = w if is_tensor(w) else w.astype(np.float64)
     ok = namespace(w).isfinite(w) & (w >= 0)
     if not bool(ok.all()):
@@ -166,6 +236,8 @@ def _weight(x: Any, n: int) -> Array:
         )
     if not bool(w.sum() > 0):
         raise DataError("sample_weight sums to zero; at least one row must count")
+    if float(w.max()) > 1e100:
+        raise DataError(f"sample_weight reaches {float(w.max()):g}; scale the weights down")
     return w
 
 
@@ -185,11 +257,13 @@ def _with_classes(task: Task, y: Array, decisions: Array | None, scores: Any) ->
     """Fill in what the task leaves to the data: classes, target bins."""
     if task.kind == "multiclass" and task.classes is None:
         seen = [np.unique(to_numpy(a)) for a in (y, decisions) if a is not None]
-        classes = tuple(np.unique(np.concatenate(seen)).tolist())
-        width = getattr(scores, "shape", (0, len(classes)))[-1]
-        if scores is not None and width != len(classes):
+        if len({a.dtype.kind in "US" for a in seen}) > 1:
+            raise DataError("y_true and y_pred hold labels of different kinds, text and numbers")
+        classes = tuple(label_of(c) for c in np.unique(np.concatenate(seen)).tolist())
+        width = len(classes) if scores is None else np.shape(scores)[-1]
+        if width != len(classes):
             raise DataError(
-                f"y_true holds {len(classes)} classes and scores have {width} columns; "
+                f"y_true holds {len(classes)} classes and the scores have {width} columns; "
                 'say which column is which: task=Task.multiclass(["…", …])'
             )
         return replace(task, classes=classes)
@@ -214,7 +288,7 @@ def _encode(task: Task, a: Array, name: str) -> Array:
     if task.kind == "multilabel":
         return _zero_one(a, name)
     values = _numeric(a, name)
-    values = values if is_tensor(values) else values.astype(np.float64)
+    values = values.double() if is_tensor(values) else values.astype(np.float64)
     if not bool(namespace(values).isfinite(values).all()):
         row = int(np.flatnonzero(~np.isfinite(to_numpy(values)))[0])
         raise DataError(f"{name} holds {float(values[row])} at row {row}; drop or repair such rows")
@@ -250,7 +324,7 @@ def _zero_one(a: Array, name: str) -> Array:
 
 def _binary(a: Array, positive: Label, name: str) -> Array:
     booleans = str(a.dtype) in ("bool", "torch.bool")
-    if booleans and positive is not None and not positive:
+    if booleans and name == "y_true" and positive is not None and not positive:
         raise DataError(
             f"positive={positive!r} turns the booleans of {name} round; pass ~{name} instead"
         )
@@ -262,6 +336,10 @@ def _binary(a: Array, positive: Label, name: str) -> Array:
             f"positive={positive!r} is {'text' if isinstance(positive, str) else 'a number'}, "
             f"and {name} holds {first!r}; they must be of one kind"
         )
+    if isinstance(positive, str) and name == "y_true" and not np.any(a == positive):
+        near = nearest(positive, np.unique(a).tolist())
+        if near is not None:  # a slip of the pen; rows without positives are nothing strange
+            raise DataError(f'no row of y_true is "{positive}": did you mean positive="{near}"?')
     return a == positive
 
 
@@ -274,7 +352,9 @@ def _codes(a: Array, classes: tuple[Label, ...], name: str) -> Array:
     if np.any(codes < 0):
         row = int(np.flatnonzero(codes < 0)[0])
         label = values[row : row + 1].tolist()[0]
-        hint = did_you_mean(label, classes, f"the classes are {listing(classes)}.")
+        text = isinstance(label, str)
+        hint = f"the classes are {listing(map(repr, classes))}."
+        hint = did_you_mean(label, classes, hint) if text else hint
         raise DataError(f"{name} holds the label {label!r} at row {row}: {hint}")
     if is_tensor(a):
         return namespace(a).as_tensor(codes, device=a.device)
@@ -283,7 +363,12 @@ def _codes(a: Array, classes: tuple[Label, ...], name: str) -> Array:
 
 def _memberships(task: Task, x: Any, n: int) -> Array:
     s = _array(x, "memberships", 1 if task.kind == "binary" else 2, n)
-    s = _numeric(s, "memberships")
+    s = _floating(_numeric(s, "memberships"))
     if not bool(((s >= 0) & (s <= 1)).all()):
         raise DataError("memberships lie in [0, 1]")
+    if s.ndim == 2 and s.shape[1] != len(task.classes or ()):
+        raise DataError(
+            f"memberships have {s.shape[1]} columns for {len(task.classes or ())} classes; pass "
+            "one column per class, in their order"
+        )
     return s if is_tensor(s) else s.astype(np.float64)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from setpoint.expressions.arithmetic import Expression
 from setpoint.expressions.columns import Columns
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.events import Event, Label
+from setpoint.expressions.events import Event, Side
 
 
 class Leaf(Expression):
@@ -19,11 +19,10 @@ class Leaf(Expression):
     """
 
     merges: ClassVar[str]
-    need: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()  #: fields a user may set by keyword
 
     @abstractmethod
-    def of(self, label: Label) -> Self:
+    def of(self, side: Side) -> Self:
         """The leaf with the class in question filled in."""
 
     @abstractmethod

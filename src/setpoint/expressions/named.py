@@ -10,7 +10,7 @@ from typing import Any
 from setpoint._core.errors import GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.arithmetic import Expression, literal_text
-from setpoint.expressions.columns import Columns
+from setpoint.expressions.domain import Domain
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.events import Label
 from setpoint.expressions.intervals import Interval
@@ -50,11 +50,11 @@ class Named(Expression):
     def read(self, env: Mapping[Any, Any]) -> Reading:
         return self.body.read(env)
 
-    def expand(self, columns: Columns) -> Expression:
+    def expand(self, domain: Domain) -> Expression:
         """The body's ground form."""
-        if self.tasks and columns.task.kind not in self.tasks:
-            raise GoalError(f"{self} is for {listing(self.tasks)} tasks, not {columns.task.kind}")
-        return self.body.expand(columns)
+        if self.tasks and domain.kind not in self.tasks:
+            raise GoalError(f"{self} is for {listing(self.tasks)} tasks, not {domain.kind}")
+        return self.body.expand(domain)
 
     def normal(self) -> Expression:
         """The body's normal form."""
@@ -108,5 +108,7 @@ class Named(Expression):
         if not options:
             raise GoalError(f"{self.name}() is empty; write {self.name}, or pass y_true and y_pred")
         body = dataclasses.replace(self.body, **options)  # type: ignore[type-var]
+        usual = {field.name: field.default for field in dataclasses.fields(self.body)}  # type: ignore[arg-type]
         given: dict[str | None, Label] = {**dict(self.arguments), **options}
+        given = {k: v for k, v in given.items() if k is None or v != usual[k]}
         return Named(self.name, body, self.direction, self.span, tuple(given.items()), self.tasks)

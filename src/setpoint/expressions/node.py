@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from setpoint.expressions import intervals
-from setpoint.expressions.columns import Columns
+from setpoint.expressions.domain import Domain
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.intervals import Interval
 
@@ -22,7 +22,10 @@ SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a text binds
 class Node(ABC):
     """A part of a tree: a frozen dataclass whose fields are nodes, tuples of nodes, or data."""
 
-    need: ClassVar[str | None] = None  #: what a leaf looks at: "decisions", "scores" or "rows"
+    @property
+    def need(self) -> str | None:
+        """What a leaf looks at: "decisions", "scores" or "rows"; None if it is no leaf."""
+        return None
 
     def children(self) -> tuple[Any, ...]:
         """The nodes among its fields, in order."""
@@ -74,9 +77,9 @@ class Node(ABC):
         """Normal form: names resolved, sums and products flat, sorted and folded."""
         return self.rebuild(tuple(child.normal() for child in self.children()))
 
-    def expand(self, columns: Columns) -> Any:
-        """Ground form: names and "by=" resolved over the classes and groups of the columns."""
-        return self.rebuild(tuple(child.expand(columns) for child in self.children()))
+    def expand(self, domain: Domain) -> Any:
+        """Ground form: names and "by=" resolved over classes, groups and bins."""
+        return self.rebuild(tuple(child.expand(domain) for child in self.children()))
 
     def map_leaves(self, change: Callable[[Any], Any]) -> Any:
         """The same expression over changed leaves."""

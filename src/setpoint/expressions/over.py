@@ -13,8 +13,15 @@ from typing import Any
 from setpoint._core.errors import GoalError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import intervals
-from setpoint.expressions.arithmetic import Expression, Product, Ratio, Sum
-from setpoint.expressions.columns import Columns
+from setpoint.expressions.arithmetic import (
+    Expression,
+    Product,
+    Ratio,
+    Sum,
+    latex_text,
+    literal_text,
+)
+from setpoint.expressions.domain import Domain
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.events import BIN, RESERVED, Event, Literal, actual
 from setpoint.expressions.intervals import Interval
@@ -45,8 +52,11 @@ class Over(Expression):
     how: str
     inner: Expression
     by: str
+    support: Expression | None = None  #: the weights of "weighted"
 
     def __post_init__(self) -> None:
+        if self.how == "weighted" and self.support is None:
+            object.__setattr__(self, "support", Total(actual))
         usual, _ = HOWS[self.how]
         if not isinstance(self.inner, Expression):
             raise GoalError(f"{self.how}(…) takes a metric; got {self.inner!r}")
@@ -54,7 +64,9 @@ class Over(Expression):
             raise GoalError(
                 f'{self.how}(…, by="query"): ranking metrics take by="query" themselves'
             )
-        if self.by in RESERVED and self.by != BIN:
+        if not isinstance(self.by, str):
+            raise GoalError(f"{self.how}(…, by={self.by!r}): by is a word or a column's name")
+        if self.by in RESERVED and self.by not in (BIN, "class"):
             words = ("class", "group", "bin")
             hint = did_you_mean(self.by, words, f"take {listing(words)} or a column's name")
             raise GoalError(f'{self.how}(…, by="{self.by}"): {hint}')
@@ -71,13 +83,15 @@ class Over(Expression):
     def read(self, env: Mapping[Any, Any]) -> Reading:
         raise GoalError(f'"{self}" must be expanded over rows before it is read')
 
-    def expand(self, columns: Columns) -> Expression:
+    def expand(self, domain: Domain) -> Expression:
         """Write the reduction out over the values present or declared."""
+        if self.how in ("summed", "present") and domain.side is None:
+            self._needs_one_decision_a_row(domain)
         if self.how == "micro":
             return self.inner.map_leaves(
-                lambda leaf: Sum(tuple(leaf.of(label) for label in columns.classes))
-            ).expand(columns)
-        parts = tuple(part.expand(columns) for part in self._parts(columns))
+                lambda leaf: Sum(tuple(leaf.of(side) for side in domain.classes))
+            ).expand(domain)
+        parts = self._parts(self.inner, domain)
         skip = self.by == BIN or self.how == "present"
         if self.how in ("macro", "balanced", "present"):
             return Several("mean", parts, skip)
@@ -89,9 +103,20 @@ class Over(Expression):
             return Several("max", parts, skip) - Several("min", parts, skip)
         if self.how == "ratio":
             return Ratio(Several("min", parts, skip), Several("max", parts, skip))
-        support = [Total(actual).of(label) for label in columns.classes]
-        terms = tuple(Product(pair) for pair in zip(support, parts, strict=True))
-        return Ratio(Sum(terms), Sum(tuple(support)))
+        support = self._parts(self.support or Total(actual), domain)
+        return Ratio(Sum(tuple(map(Product, zip(support, parts, strict=True)))), Sum(support))
+
+    def _needs_one_decision_a_row(self, domain: Domain) -> None:
+        """Metrics over the whole confusion matrix need each row in one cell of it."""
+        if domain.kind == "multilabel":
+            raise GoalError(
+                "mcc, kappa and balanced_accuracy speak of one label; in a multilabel task say "
+                'macro(mcc) or mcc.of("label")'
+            )
+        if self.how == "summed" and domain.columns.abstained is not None:
+            raise GoalError(
+                "mcc and kappa are not defined where rows abstain; leave abstained= out"
+            )
 
     def _end(self) -> str:
         """Which end of the values is taken."""
@@ -101,24 +126,25 @@ class Over(Expression):
 
     def normal(self) -> Expression:
         """The worst as the least or the greatest, since the inner normal form has no direction."""
-        return Over(self._end(), self.inner.normal(), self.by)
+        return Over(self._end(), self.inner.normal(), self.by, self.support)
 
-    def _parts(self, columns: Columns) -> list[Expression]:
+    def _parts(self, inner: Expression, domain: Domain) -> tuple[Expression, ...]:
         if self.by == "class":
-            return [
-                self.inner.map_leaves(lambda leaf, label=label: leaf.of(label))
-                for label in columns.classes
-            ]
-        values = range(columns.bins) if self.by == BIN else columns.group_values(self.by)
+            return tuple(
+                inner.expand(domain.seen_from(side)).map_leaves(lambda x, side=side: x.of(side))
+                for side in domain.classes
+            )
+        values = range(domain.bins) if self.by == BIN else domain.group_values(self.by)
         rows = [Event(frozenset([Literal(self.by, value)])) for value in values]
-        return [self.inner.map_leaves(lambda leaf, r=r: leaf.within(r)) for r in rows]
+        parts = (inner.map_leaves(lambda leaf, r=r: leaf.within(r)) for r in rows)
+        return tuple(part.expand(domain) for part in parts)
 
     def text(self) -> tuple[str, int]:
-        by = "" if HOWS[self.how][0] == self.by else f', by="{self.by}"'
+        by = "" if HOWS[self.how][0] == self.by else f", by={literal_text(self.by)}"
         return f"{self.how}({self.inner}{by})", ATOM
 
     def latex(self) -> str:
-        below = "" if HOWS[self.how][0] == self.by else rf"_{{\text{{{self.by}}}}}"
+        below = "" if HOWS[self.how][0] == self.by else rf"_{{\text{{{latex_text(self.by)}}}}}"
         return rf"\operatorname{{{self.how}}}{below}\left({self.inner.latex()}\right)"
 
     def interval(self) -> Interval:

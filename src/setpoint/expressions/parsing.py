@@ -14,7 +14,6 @@ Names come from a table that is passed in, so that the grammar knows no metric.
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
@@ -33,6 +32,7 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 _SAME = {"≥": ">=", "≤": "<=", "^": "**"}
+DEEPEST = 50
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
@@ -80,6 +80,7 @@ class Parser:
         self.usages = usages
         self.tokens = tokenize(text)
         self.place = 0
+        self.depth = 0
 
     # --- tokens ------------------------------------------------------------------------------
 
@@ -134,6 +135,14 @@ class Parser:
 
     def sum(self) -> Expression:
         """Read a sum."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail(f"nested more than {DEEPEST} deep; simplify it")
+        value = self._sum()
+        self.depth -= 1
+        return value
+
+    def _sum(self) -> Expression:
         value = self.product()
         while self.at("+", "-"):
             plus = self.skip("+") or not self.skip("-")
@@ -155,9 +164,12 @@ class Parser:
 
     def signed(self) -> Expression:
         """Read a sign and what follows it."""
-        if not self.skip("-"):
-            return self.power()
-        inner = self.signed()
+        minus = 0
+        while self.skip("-"):
+            minus += 1
+        inner = self.power()
+        if minus % 2 == 0:
+            return inner
         return Number(-inner.value) if isinstance(inner, Number) else -inner
 
     def power(self) -> Expression:
@@ -169,9 +181,11 @@ class Parser:
         exponent = self.signed()
         if not isinstance(exponent, Number):
             self.fail("an exponent is a number", place)
-        if isinstance(base, Number):
-            return Number(base.value**exponent.value)
-        return base**exponent.value
+        try:
+            folded = isinstance(base, Number)
+            return Number(base.value**exponent.value) if folded else base**exponent.value
+        except (ArithmeticError, TypeError, GoalError):
+            self.fail(f"{base} ** {exponent} is no number to use here", place)
 
     def postfix(self) -> Expression:
         """Read an atom and its ``.of(…)`` and ``.on(…)``."""
@@ -183,12 +197,13 @@ class Parser:
             self.need("(", f'after "{word.word}"')
             positional, keywords = self.arguments()
             stop = self.tokens[self.place - 1].stop
-            if word.word == "of" and (len(positional) != 1 or keywords):
+            of = word.word.lower() == "of"
+            if of and (len(positional) != 1 or keywords):
                 self.fail('of(…) takes one class, for example recall.of("cat")', word, stop)
-            if word.word == "on" and (positional or not keywords):
+            if not of and (positional or not keywords):
                 self.fail('on(…) takes columns, for example recall.on(group="b")', word, stop)
             try:
-                value = value.of(positional[0]) if word.word == "of" else value.on(**keywords)
+                value = value.of(positional[0]) if of else value.on(**keywords)
             except GoalError as error:
                 self.fail(str(error), word, stop)
         return value
@@ -225,11 +240,12 @@ class Parser:
             if positional or keywords:
                 self.need(",", "between arguments")
             name, after = self.now, self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-            if name.kind == "name" and after.word == "=":
+            if name.kind in ("name", "string") and after.word == "=":
                 self.place += 2
-                if name.word in keywords:
-                    self.fail(f'"{name.word}" is given twice', name)
-                keywords[name.word] = self.value()
+                key = _string(name.word) if name.kind == "string" else name.word
+                if key in keywords:
+                    self.fail(f'"{key}" is given twice', name)
+                keywords[key] = self.value()
             elif keywords:
                 self.fail("a plain argument cannot follow a named one")
             else:
@@ -272,10 +288,14 @@ def _number(word: str) -> float:
     return float(word[:-1]) / 100 if word.endswith("%") else float(word)
 
 
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
 def _string(word: str) -> str:
-    if word[0] == "'":
-        word = '"' + word[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
-    try:
-        return json.loads(word)
-    except json.JSONDecodeError:
-        return word[1:-1]
+    """The text between the quotes; backslash escapes as in JSON."""
+
+    def unescape(match: re.Match[str]) -> str:
+        code = match[1]
+        return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPES.get(code, code)
+
+    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", unescape, word[1:-1])

@@ -42,6 +42,7 @@ class Sweep:
         self.thresholds = np.concatenate([np.array([np.inf], ranked.dtype), ranked])
         self.size = self.thresholds.size
         self._sums: dict[Event, np.ndarray] = {}
+        self._rests: dict[Event, np.ndarray] = {}
         self._all: dict[Event, float] = {}
 
     def state(self, leaf: Total, start: int, stop: int) -> np.ndarray | float:
@@ -77,14 +78,19 @@ class Sweep:
 
     def _left(self, event: Event, start: int, stop: int) -> np.ndarray:
         """Total of the event among the rows not decided."""
-        return self._total(event) - self._decided(event, start, stop)
+        if self._columns.weight is None:
+            return self._total(event) - self._decided(event, start, stop)
+        if event not in self._rests:  # summed from the other end, for the same reason
+            self._rests[event] = self._cumulate(event, backwards=True)
+        return self._rests[event][start:stop]
 
     def _total(self, event: Event) -> float:
         if event not in self._all:
             self._all[event] = float(self._decided(event, self.size - 1, self.size)[0])
         return self._all[event]
 
-    def _cumulate(self, event: Event) -> np.ndarray:
+    def _cumulate(self, event: Event, backwards: bool = False) -> np.ndarray:
+        """Sums over the rows decided at each candidate; backwards, over the rows left."""
         member, weight = self._columns.membership(event), self._columns.weight
         count = np.int32 if self._order.size < 2**31 else np.int64
         if member is None and weight is None:
@@ -93,6 +99,11 @@ class Sweep:
         parts = [x[self._order] for x in (member, weight) if x is not None]
         amounts = parts[0] if len(parts) == 1 else parts[0] * parts[1]
         sums = np.empty(self.size, count if amounts.dtype == bool else np.float64)
+        if backwards:
+            sums[-1] = 0
+            tail = np.cumsum(amounts[::-1])[::-1]
+            sums[:-1] = tail if self._ends is None else tail[np.r_[0, self._ends[:-1] + 1]]
+            return sums
         sums[0] = 0
         if self._ends is None:
             np.cumsum(amounts, out=sums[1:])

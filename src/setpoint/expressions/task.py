@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from setpoint._core.errors import KindError
+from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
-from setpoint.expressions.events import RESERVED, Label
+from setpoint.expressions.events import RESERVED, Label, label_of
 
 KINDS = ("binary", "multiclass", "multilabel", "ranking", "regression")
 SCORES = ("raw", "probability", "logit")
@@ -53,6 +54,15 @@ class Task:
     groups: tuple[tuple[str, tuple[Label, ...]], ...] = ()
 
     def __post_init__(self) -> None:
+        if self.positive is not None:
+            self._set("positive", label_of(self.positive, "the positive label"))
+        if self.classes is not None:
+            self._set(
+                "classes", tuple(label_of(c, "a class") for c in _several("classes", self.classes))
+            )
+        if self.edges is not None:
+            self._set("edges", tuple(_edge(e) for e in _several("edges", self.edges)))
+        self._set("groups", _pairs(self.groups))
         if self.kind not in KINDS:
             hint = did_you_mean(self.kind, KINDS, f"choose from {listing(KINDS)}.")
             raise KindError(f"unknown task {self.kind!r}: {hint}")
@@ -62,8 +72,6 @@ class Task:
         if self.classes is not None:
             if len(set(self.classes)) != len(self.classes) or len(self.classes) < 1:
                 raise KindError(f"classes must differ from each other; got {listing(self.classes)}")
-            if any(c is None for c in self.classes):
-                raise KindError("None cannot be a class; give every class a name or a number")
         if self.positive is not None and self.kind != "binary":
             raise KindError(
                 f"positive={self.positive!r} belongs to a binary task, and this one is {self.kind}"
@@ -77,24 +85,27 @@ class Task:
             if column in RESERVED:
                 raise KindError(f'"{column}" is a word of the language, not a group column')
 
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
     @classmethod
-    def binary(cls, positive: Label = None, score: str = "raw", **more: Any) -> Task:
+    def binary(cls, positive: Label = None, score: str = "raw", groups: Any = ()) -> Task:
         """Two classes, one of them positive."""
-        return cls("binary", positive=positive, score=score, groups=_groups(more))
+        return cls("binary", positive=positive, score=score, groups=groups)
 
     @classmethod
     def multiclass(
-        cls, classes: Iterable[Label] | None = None, score: str = "raw", **more: Any
+        cls, classes: Iterable[Any] | None = None, score: str = "raw", groups: Any = ()
     ) -> Task:
         """One of several classes per row."""
-        return cls("multiclass", classes=_tuple(classes), score=score, groups=_groups(more))
+        return cls("multiclass", classes=classes, score=score, groups=groups)  # type: ignore[arg-type]
 
     @classmethod
     def multilabel(
-        cls, classes: Iterable[Label] | None = None, score: str = "raw", **more: Any
+        cls, classes: Iterable[Any] | None = None, score: str = "raw", groups: Any = ()
     ) -> Task:
         """Any number of labels per row, as a 0/1 matrix."""
-        return cls("multilabel", classes=_tuple(classes), score=score, groups=_groups(more))
+        return cls("multilabel", classes=classes, score=score, groups=groups)  # type: ignore[arg-type]
 
     @classmethod
     def ranking(cls) -> Task:
@@ -102,9 +113,9 @@ class Task:
         return cls("ranking")
 
     @classmethod
-    def regression(cls, edges: Iterable[float] | None = None, **more: Any) -> Task:
+    def regression(cls, edges: Iterable[float] | None = None, groups: Any = ()) -> Task:
         """Real targets and predictions."""
-        return cls("regression", edges=_tuple(edges), groups=_groups(more))
+        return cls("regression", edges=edges, groups=groups)  # type: ignore[arg-type]
 
     @classmethod
     def make(cls, task: Task | str | None, positive: Label = None) -> Task:
@@ -140,16 +151,34 @@ class Task:
         return cls(
             kind=data["kind"],
             positive=data.get("positive"),
-            classes=_tuple(data.get("classes")),
+            classes=data.get("classes"),
             score=data.get("score", "raw"),
-            edges=_tuple(data.get("edges")),
-            groups=_groups(data),
+            edges=data.get("edges"),
+            groups=data.get("groups", ()),
         )
 
 
-def _tuple(items: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    return None if items is None else tuple(items)
+def _several(name: str, items: Any) -> tuple[Any, ...]:
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise KindError(f"{name} must be a list; got {items!r}")
+    return tuple(items)
 
 
-def _groups(more: Mapping[str, Any]) -> tuple[tuple[str, tuple[Label, ...]], ...]:
-    return tuple((name, tuple(values)) for name, values in (more.get("groups") or {}).items())
+def _edge(x: Any) -> float:
+    if not is_real(x):
+        raise KindError(f"edges must be numbers; got {x!r}")
+    return float(x)
+
+
+def _pairs(groups: Any) -> tuple[tuple[str, tuple[Label, ...]], ...]:
+    """Group columns and their values, from a mapping or from pairs."""
+    items = groups.items() if isinstance(groups, Mapping) else groups
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise KindError(f"groups must map columns to their values; got {groups!r}")
+    pairs = []
+    for pair in items:
+        if isinstance(pair, str) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise KindError(f"groups must map columns to their values; got {groups!r}")
+        values = _several(f'the values of "{pair[0]}"', pair[1])
+        pairs.append((pair[0], tuple(label_of(v, "a group") for v in values)))
+    return tuple(pairs)

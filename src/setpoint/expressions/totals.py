@@ -19,14 +19,11 @@ from setpoint.expressions.events import (
     EVERYTHING,
     KEPT,
     Event,
-    Label,
+    Side,
 )
 from setpoint.expressions.intervals import NONNEGATIVE, Interval
 from setpoint.expressions.leaf import Leaf
 from setpoint.expressions.node import ATOM
-
-#: What a row may contribute, beside its membership.
-QUANTITIES = ("one", "absolute error", "squared error")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,10 +34,14 @@ class Total(Leaf):
     quantity: str = "one"
 
     merges = "sum"
-    need = "decisions"
 
-    def of(self, label: Label) -> Total:
-        return Total(self.event.of(label), self.quantity)
+    @property
+    def need(self) -> str:
+        """Decisions, unless none enters."""
+        return "rows" if self.threshold_free() else "decisions"
+
+    def of(self, side: Side) -> Total:
+        return Total(self.event.of(side), self.quantity)
 
     def within(self, event: Event) -> Total:
         return Total(self.event & event, self.quantity)
@@ -62,7 +63,7 @@ class Total(Leaf):
         return rf"\#[\text{{{self.text()[0][1:-1]}}}]"
 
     def __hash__(self) -> int:
-        return hash((self.quantity, self.event))
+        return hash(self.key())
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Total):
@@ -94,9 +95,13 @@ class Spread(Leaf):
     event: Event = EVERYTHING
 
     merges = "moments"
-    need = "rows"
 
-    def of(self, label: Label) -> Spread:
+    @property
+    def need(self) -> str:
+        """The targets alone."""
+        return "rows"
+
+    def of(self, side: Side) -> Spread:
         return self
 
     def within(self, event: Event) -> Spread:

@@ -26,6 +26,7 @@ from setpoint.expressions import (
     Task,
     Total,
 )
+from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.events import BIN
 from setpoint.goals.goal import Goal
 
@@ -46,6 +47,7 @@ def check(goal: Goal, task: Task | str | None = None) -> Goal:
     ...
     setpoint._core.errors.GoalError: "precision >= 1.2" can never hold: precision lies in [0, 1]
     """
+    goal = Goal.of(goal)
     kind = Task.make(task).kind
     for expression in (goal.objective, *(side for c in goal.constraints for side in c.sides)):
         _fits(expression, kind)
@@ -64,7 +66,7 @@ def _fits(expression: Expression, kind: str, one_class: bool = False, top: Any =
     if isinstance(expression, Named) and expression.tasks and kind not in expression.tasks:
         raise GoalError(f"{expression} is for {listing(expression.tasks)} tasks, not {kind}")
     if isinstance(expression, Over):
-        _reduction_fits(expression, kind)
+        _reduction_fits(expression, kind, one_class, top)
         one_class = one_class or expression.by == "class"
     says_class = getattr(expression, "label", None) is not None
     if says_class and kind in ("ranking", "regression"):
@@ -80,7 +82,9 @@ def _fits(expression: Expression, kind: str, one_class: bool = False, top: Any =
         _fits(child, kind, one_class, top)
 
 
-def _reduction_fits(over: Over, kind: str) -> None:
+def _reduction_fits(over: Over, kind: str, one_class: bool, top: Any) -> None:
+    if over.how in ("summed", "present") and kind == "multilabel" and not one_class:
+        raise GoalError(f"{top} speaks of one label; in a multilabel task say macro({top})")
     if over.by == "class" and kind in ("ranking", "regression"):
         raise GoalError(f'"{over}" is taken over classes, and a {kind} task has none')
     if over.by == BIN and kind != "regression":
@@ -119,13 +123,12 @@ def _curve_fits(curve: Curve, kind: str, one_class: bool, top: Any) -> None:
 
 
 def _reachable(constraint: Constraint) -> None:
-    if not isinstance(constraint.right, Number):
-        if not constraint.left.needs() and not constraint.right.needs():
-            raise GoalError(f'"{constraint}" compares two numbers')
-        return
-    if not constraint.left.needs():
+    if not constraint.left.needs() and not constraint.right.needs():
         raise GoalError(f'"{constraint}" compares two numbers')
-    bound = constraint.right.value
+    right = constraint.right.normal()
+    if not isinstance(right, Number) or not constraint.left.needs():
+        return
+    bound = right.value
     low, high = constraint.left.interval()
     span = f"{constraint.left} lies in {_range(low, high)}"
     below, above = bound < low, bound > high
@@ -154,17 +157,18 @@ def _compatible(constraints: tuple[Constraint, ...]) -> None:
     """
     spans: dict[Any, tuple[float, float, Constraint | None, Constraint | None]] = {}
     for constraint in constraints:
-        if not isinstance(constraint.right, Number):
+        right = constraint.right.normal()
+        if not isinstance(right, Number):
             continue
         key, scale, shift = _affine(constraint.left)
-        bound = (constraint.right.value - shift) / scale
+        bound = (right.value - shift) / scale
         op = constraint.op if scale > 0 else {">=": "<=", "<=": ">="}.get(constraint.op, "==")
         low, high, by_low, by_high = spans.get(key, (-math.inf, math.inf, None, None))
         if op in (">=", "==") and bound > low:
             low, by_low = bound, constraint
         if op in ("<=", "==") and bound < high:
             high, by_high = bound, constraint
-        if low > high:
+        if low > high + SLACK * max(1.0, abs(high)):
             raise GoalError(f'"{by_low}" and "{by_high}" contradict each other; drop one')
         spans[key] = (low, high, by_low, by_high)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint._core.errors import GoalError, KindError
+from setpoint._core.errors import FileError, GoalError, KindError
 from setpoint.expressions import Constraint, Expression, Parser
 from setpoint.metrics import metric, parser_of
 
@@ -42,6 +42,7 @@ class Goal:
     constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", tuple(self.constraints))
         if self.sense not in (MAXIMIZE, MINIMIZE):
             raise GoalError(f'a goal begins with maximize or minimize, not "{self.sense}"')
         if not isinstance(self.objective, Expression):
@@ -116,8 +117,11 @@ class Goal:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Goal:
         """Read what :meth:`to_json` wrote."""
-        constraints = tuple(_read_constraint(text) for text in data["constraints"])
-        return cls(data["sense"], metric(data["objective"]), constraints)
+        try:
+            constraints = tuple(_read_constraint(text) for text in data["constraints"])
+            return cls(data["sense"], metric(data["objective"]), constraints)
+        except (KeyError, TypeError) as error:
+            raise FileError(f"this is not a goal: {error!r}") from error
 
 
 def maximize(objective: Expression | str) -> Goal:

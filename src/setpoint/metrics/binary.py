@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from setpoint._core.errors import GoalError
+from setpoint._core.reals import is_real
 from setpoint.expressions import Expression, Over, Ratio, Sum, Total, rate
 from setpoint.expressions.events import actual, correct, decided, not_actual, not_decided
 from setpoint.expressions.intervals import NONNEGATIVE
@@ -66,9 +67,9 @@ def f_beta(beta: float) -> Expression:
     >>> f_beta(2)([1, 1, 0], [1, 0, 0])
     0.5555555555555556
     """
-    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 < beta < math.inf:
+    if not is_real(beta) or not 0 < beta < math.inf:
         raise GoalError(f"f_beta({beta!r}): beta is a positive number")
-    return metric("f_beta", _f_beta(beta), arguments=((None, beta),))
+    return metric("f_beta", _f_beta(float(beta)), arguments=((None, float(beta)),))
 
 
 def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expression:
@@ -81,11 +82,7 @@ def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expre
     """
     prices: dict[str, Any] = {"fp": fp, "fn": fn, "tp": tp, "tn": tn}
     for name, price in prices.items():
-        if (
-            isinstance(price, bool)
-            or not isinstance(price, int | float)
-            or not math.isfinite(price)
-        ):
+        if not is_real(price) or not math.isfinite(price):
             raise GoalError(f"cost({name}={price!r}): a cost is a finite number")
     given = {name: price for name, price in prices.items() if price != 0}
     if not given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from setpoint.expressions import AtK, Best, Constraint, Expression, Number
+from setpoint.expressions.curves import whole_number
 from setpoint.metrics.binary import fnr, fpr, precision, recall
 from setpoint.metrics.row import HIGHER, LOWER, Row, metric, share
 
@@ -66,8 +67,9 @@ def _best(
 
 
 def _at_k(name: str, k: int, given: str, by: str | None) -> Expression:
+    k = whole_number(name, k)
     body = AtK(k, given, by=by)
-    arguments = ((None, int(k)),) if by is None else ((None, int(k)), ("by", by))
+    arguments = ((None, k),) if by is None else ((None, k), ("by", by))
     return metric(name, body, arguments=arguments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setpoint.expressions import Auroc, Expression, Ndcg, PrecisionOverRecall
+from setpoint.expressions.curves import whole_number
 from setpoint.metrics.row import HIGHER, Row, metric
 
 auroc = metric("auroc", Auroc(), HIGHER)
@@ -24,9 +25,10 @@ def ndcg(k: int | None = None, *, gain: str = "linear") -> Expression:
     >>> round(ndcg(2)([2, 0, 1], [0.1, 0.9, 0.8], task="ranking"), 4)
     0.2398
     """
-    first = () if k is None else ((None, int(k)),)
+    k = None if k is None else whole_number("ndcg", k)
+    first = () if k is None else ((None, k),)
     arguments = first if gain == "linear" else (*first, ("gain", gain))
-    return metric("ndcg", Ndcg(None if k is None else int(k), gain), arguments=arguments)
+    return metric("ndcg", Ndcg(k, gain), arguments=arguments)
 
 
 ROWS = (

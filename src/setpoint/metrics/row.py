@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint._core.errors import GoalError
+from setpoint._core.reals import is_real
 from setpoint.expressions import Expression, Named
 from setpoint.expressions.intervals import UNIT, Interval
 
@@ -68,6 +69,6 @@ def metric(
 
 def share(metric_name: str, value: Any) -> float:
     """Check an argument that is a rate."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+    if not is_real(value) or not 0 <= value <= 1:
         raise GoalError(f"{metric_name}({value!r}): the argument is a rate, a number in [0, 1]")
     return float(value)
