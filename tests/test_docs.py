@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 def test_examples_run(page):
     text = page.read_text(encoding="utf-8").replace("```", "")
     parser = doctest.DocTestParser()
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     test = parser.get_doctest(text, {}, page.name, str(page), 0)
     report: list[str] = []
     doctest.DocTestRunner(optionflags=flags).run(test, out=report.append)

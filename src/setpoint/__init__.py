@@ -15,6 +15,7 @@ from setpoint._core.errors import (
     KindError,
     SetpointError,
 )
+from setpoint._core.words import did_you_mean
 from setpoint.decisions import (
     DecisionRule,
     Evaluation,
@@ -61,3 +62,9 @@ __all__ = [
     "metrics",
 ]
 __all__ += metrics.__all__
+
+
+def __getattr__(name: str) -> object:
+    """Name the nearest public word for one that there is not."""
+    hint = did_you_mean(name, __all__, "see setpoint.__all__")
+    raise AttributeError(f'setpoint has no "{name}": {hint}')

@@ -96,6 +96,7 @@ def test_constraints_on_classes():
     assert rule.held[0].value == pytest.approx(
         sp.recall.of(2)(y, rule.decide(scores), task="multiclass")
     )
+    assert rule.feasible
     plain = sp.tune("maximize accuracy", y, scores, task="multiclass", kind="argmax")
     before = sp.recall.of(2)(y, plain.decide(scores), task="multiclass")
     assert rule.held[0].value >= before
@@ -108,3 +109,37 @@ def test_the_seed_decides_the_folds_and_nothing_else():
         for _ in range(2)
     ]
     assert rules[0] == rules[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ridges_are_crossed_and_the_order_of_columns_says_nothing(seed):
+    """The worst class is a ridge for one offset at a time; a grid of 31 × 31 must not do better."""
+    random = np.random.default_rng(seed)
+    y = random.choice(3, 500, p=[0.6, 0.3, 0.1])
+    scores = random.normal(size=(500, 3)) + np.eye(3)[y] + np.log([0.6, 0.3, 0.1])
+    grid = np.linspace(-4, 4, 31)
+
+    def worst(offsets):
+        decided = (scores + offsets).argmax(1)
+        return min(np.mean(decided[y == c] == c) for c in range(3))
+
+    best = max(worst(np.array([0, a, b])) for a, b in itertools.product(grid, grid))
+    task = sp.Task.multiclass([0, 1, 2])
+    assert sp.tune('maximize worst(recall, by="class")', y, scores, task=task).value >= best - 1e-12
+    goal = f'maximize macro(f1) subject to worst(recall, by="class") >= {best - 0.05}'
+    found = {
+        (rule.feasible, round(rule.value, 9))
+        for order in itertools.permutations(range(3))
+        for rule in [sp.tune(goal, y, scores[:, list(order)], task=sp.Task.multiclass(order))]
+    }
+    assert len(found) == 1
+    assert found.pop()[0]
+
+
+def test_what_a_search_did_not_see_is_not_claimed():
+    y, scores, _ = problem(5, n=200)
+    goal = 'maximize accuracy subject to worst(recall, by="class") >= 0.99'
+    rule = sp.tune(goal, y, scores, task="multiclass")
+    assert not rule.feasible
+    assert "no candidate" not in rule.sentence()
+    assert "the search did not see every rule" in rule.sentence()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
 
 from setpoint import __version__
-from setpoint.cli import demo, metrics, tune
+from setpoint.cli import decide, demo, evaluate, metrics, tune
 from setpoint.cli.debugging import Debug
-from setpoint.cli.failing import report
+from setpoint.cli.failing import report, report_json
 
-HELP = "State the goal. Train for it. Prove it holds."
+HELP = "State the goal. Choose the operating point. See whether it holds."
 EPILOG = """
 Exit codes
 
@@ -20,6 +25,7 @@ Exit codes
   1    an unexpected error; --debug shows the traceback
   2    a mistake in the command, the goal or the file
   3    the goal cannot be met; the rule that comes nearest is given
+       (evaluate: a constraint is broken)
   130  stopped by Ctrl-C
 
 First steps: setpoint demo, setpoint tune --help, setpoint metrics
@@ -28,19 +34,32 @@ First steps: setpoint demo, setpoint tune --help, setpoint metrics
 # What typer raises to leave a command. The base class of mistakes in the usage has no name of its
 # own in typer, and where it lives depends on the version.
 _UsageError = cast("type[Exception]", typer.BadParameter.__base__)
+_JSON = "setpoint.cli.json"
 _LEAVING = (typer.Exit, typer.Abort, BrokenPipeError, _UsageError)
 
 
 class Guarded(TyperGroup):
-    """A group whose commands fail with a sentence and an exit code, never with a traceback."""
+    """A group whose commands fail with a sentence and an exit code, never with a traceback.
+
+    A program that asked for JSON gets the sentence on stdout as well, as an object.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Note whether JSON is asked for: where the options are at fault none of them is read."""
+        ctx.meta[_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; ``--debug`` has left its mark on the context."""
         try:
             return super().invoke(ctx)
-        except _LEAVING:
+        except _LEAVING as error:
+            if isinstance(error, _UsageError) and ctx.meta[_JSON]:
+                report_json(error)
             raise
         except (Exception, KeyboardInterrupt) as error:
+            if isinstance(error, Exception) and ctx.meta[_JSON]:
+                report_json(error)
             raise typer.Exit(report(error, debug=bool(ctx.obj))) from error
 
 
@@ -67,7 +86,9 @@ def start(
     ctx: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", metavar="", callback=_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -78,9 +99,29 @@ def start(
 
 app.command("demo", help=demo.HELP, epilog=demo.EPILOG)(demo.demo)
 app.command("tune", help=tune.HELP, epilog=tune.EPILOG)(tune.tune)
+app.command("evaluate", help=evaluate.HELP, epilog=evaluate.EPILOG)(evaluate.evaluate)
+app.command("decide", help=decide.HELP, epilog=decide.EPILOG)(decide.decide)
 app.command("metrics", help=metrics.HELP, epilog=metrics.EPILOG)(metrics.metrics)
 
 
 def main() -> None:
     """Run the command line; ends the process with an exit code."""
-    app(prog_name="setpoint")
+    with _leaving_readers():
+        try:
+            app(prog_name="setpoint")
+        finally:
+            sys.stdout.flush()
+
+
+@contextmanager
+def _leaving_readers() -> Iterator[None]:
+    """Where the reader of a pipe leaves (``| head``), end quietly, as other programs do."""
+    pipe = getattr(signal, "SIGPIPE", None)  # Windows has none
+    if pipe is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(pipe, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(pipe, before)

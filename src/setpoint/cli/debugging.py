@@ -17,6 +17,9 @@ def remember(ctx: typer.Context, value: bool) -> bool:
 Debug = Annotated[
     bool,
     typer.Option(
-        "--debug", callback=remember, help="Show the traceback when something goes wrong."
+        "--debug",
+        metavar="",
+        callback=remember,
+        help="Show the traceback when something goes wrong.",
     ),
 ]

@@ -23,7 +23,7 @@ from setpoint.cli.experiment import (
     Told,
     run,
 )
-from setpoint.cli.output import Json, Screen, count, number, print_json
+from setpoint.cli.output import Force, Json, Screen, command, count, number, print_json
 from setpoint.cli.results import outcome
 from setpoint.cli.saving import make_folder, refuse_existing
 
@@ -52,7 +52,7 @@ def demo(
             metavar="DIR", help="Also write scores.csv, the rules (JSON) and the trade-offs (SVG)."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
+    force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -171,14 +171,15 @@ def _second_look(found: Experiment) -> str:
 
 
 def _next_steps(out: Path | None) -> list[tuple[str, str]]:
+    setpoint = command()
     if out is None:
         return [
-            ("Try next", "setpoint demo --out demo"),
-            ("", "setpoint metrics recall"),
+            ("Try next", f"{setpoint} demo --out demo"),
+            ("", f"{setpoint} metrics recall"),
         ]
     table = out / "scores.csv"
     return [
         ("Written", f"{out}: {', '.join(_names())}"),
-        ("Try next", f'setpoint tune {table} --goal "maximize f_beta(2)"'),
-        ("", "setpoint metrics f_beta"),
+        ("Try next", f'{setpoint} tune {table} --goal "maximize f_beta(2)"'),
+        ("", f"{setpoint} metrics f_beta"),
     ]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from rich.cells import cell_len
 
 from setpoint._core.errors import DataError, GoalSyntaxError, KindError, SetpointError
-from setpoint.cli.output import Code, Screen
+from setpoint.cli.output import Code, Screen, print_json
 
 _VALUE = r"""("[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|\w+)"""
 _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -24,6 +24,15 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\bby={_VALUE} belongs", lambda m: f"--by {_typed(m[1])} belongs"),
     (r'\bscore="logit" or "raw"', "--score-kind logit or raw"),
     (r"\bsay by=,", "say --by,"),
+    (
+        r'the column "([^"]*)": pass it as group=',
+        lambda m: f'the column "{m[1]}": add --group {_typed(m[1])}',
+    ),
+    (
+        r'one threshold per "([^"]*)": pass group=',
+        lambda m: f'one threshold per "{m[1]}": add --group {_typed(m[1])}',
+    ),
+    ("[Aa]re the label and the score swapped", "are --label and --score swapped"),
     (r"\bpass (group|query)=", lambda m: f"say --{m[1]}"),
     (r"\btask=Task\.multiclass\(.*?\]\)", "--classes a,b,…"),
     (r"\bsample_weight\b", "the weight"),
@@ -45,6 +54,17 @@ def report(error: BaseException, debug: bool) -> Code:
     sys.stderr.write("".join(f"{screen.say(line)}\n" for line in lines))
     sys.stderr.flush()
     return code
+
+
+def report_json(error: Exception) -> None:
+    """Print what went wrong as one JSON object on stdout, for the program that asked for one."""
+    if isinstance(error, GoalSyntaxError):
+        sentence = error.sentence
+    elif isinstance(error, SetpointError):
+        sentence = worded(error)
+    else:  # a mistake in the usage has its sentence without the words around it
+        sentence = str(getattr(error, "message", error))
+    print_json({"error": sentence, "kind": type(error).__name__})
 
 
 def _lines(error: BaseException, screen: Screen) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from setpoint.cli.debugging import Debug
-from setpoint.cli.output import Json, Screen, print_json
+from setpoint.cli.output import Json, Screen, command, print_json
 from setpoint.expressions import Expression, Named, Total
 from setpoint.metrics import (
     METRICS,
@@ -49,7 +49,7 @@ _BETTER = {1: "higher is better", -1: "lower is better"}
 def metrics(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A name, an alias, or an expression in quotes."),
+        typer.Argument(metavar="NAME", help="A name, an alias, or an expression in quotes."),
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -141,8 +141,9 @@ def _show_all(screen: Screen) -> None:
     for title, module in ROOMS.items():
         screen.line()
         screen.line(title, "bold")
-        screen.table(("write", "formula", "says"), [_cells(row) for row in module.ROWS])
-    screen.line("setpoint metrics NAME says more; metrics add, subtract, multiply and divide.")
+        rows = [_cells(row) for row in module.ROWS]
+        screen.table(("write", "formula", "says"), rows, spare=(1,))
+    screen.line(f"{command()} metrics NAME says more; metrics add, subtract, multiply and divide.")
 
 
 def _cells(row: Row) -> tuple[str, str, str]:

@@ -7,15 +7,18 @@ terminal, and says everything in ASCII where the stream cannot carry more.
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -30,12 +33,14 @@ _ASCII = {
     **{"Σ": "sum", "√(": "sqrt(", "√": "sqrt ", "β": "b", "²": "^2", "ₖ": "_k", "½": "1/2"},
     **{"ŷ": "yhat", "ȳ": "ymean", "→": "->"},
 }
-#: A line under the header and nothing else: ``box.SIMPLE_HEAD`` in ASCII.
-_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+_APART = 2  #: blanks between the columns of a table
+_NARROW = 16  #: columns of text are not made narrower while another way is left
 
 Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
+    bool,
+    typer.Option("--json", metavar="", help="Print one JSON object on stdout and nothing else."),
 ]
+Force = Annotated[bool, typer.Option("--force", metavar="", help="Overwrite files.")]
 
 
 class Code(IntEnum):
@@ -102,6 +107,11 @@ class Screen:
         """Print a line; it wraps at words."""
         self.show(self.text(text, style))
 
+    def note(self, sentence: str) -> None:
+        """Write one line, as it is, with the name of the program before it."""
+        self.console.file.write(f"{self.say(f'setpoint: {sentence}')}\n")
+        self.console.file.flush()
+
     def facts(self, facts: Iterable[tuple[str, str | Text]]) -> None:
         """Print names and what is said of each, aligned."""
         grid = Table.grid(padding=(0, 2, 0, 0))
@@ -117,22 +127,99 @@ class Screen:
         rows: Sequence[Sequence[str | Text]],
         numeric: Sequence[int] = (),
         gaps: Sequence[int] = (),
+        solid: Sequence[int] = (),
+        spare: Sequence[int] = (),
     ) -> None:
-        """Print a table: ``numeric`` columns to the right, a line after the rows in ``gaps``."""
-        shape = box.SIMPLE_HEAD if self.unicode else _ASCII_HEAD
-        made = Table(box=shape, header_style="bold", collapse_padding=True, pad_edge=False)
-        cells = [tuple(map(self.text, row)) for row in rows]
-        widest = max(cell_len(line) for row in cells for line in row[0].plain.split("\n"))
-        for index, header in enumerate(headers):
-            made.add_column(
-                self.text(header),
-                justify="right" if index in numeric else "left",
-                overflow="fold",
-                min_width=min(28, self.width // 3, widest) if index == 0 else None,
-            )
+        """Print a table; no letter is cut off, and no number is broken in two.
+
+        ``numeric`` columns stand to the right and, like ``solid`` ones, never wrap; the others
+        wrap at words. Columns in ``spare`` are left out, in that order, where the screen is too
+        narrow for all. A blank line follows the rows in ``gaps``.
+        """
+        cells = [[self.text(cell) for cell in row] for row in (headers, *rows)]
+        for cell in cells[0]:
+            cell.stylize("bold")
+        whole = {*numeric, *solid}
+        columns = list(range(len(headers)))
+        room = self.width - 1
+        left_out = iter(spare)
+        while True:
+            longest = [_widest(cells, c) for c in columns]
+            least = [
+                n if c in whole else min(n, max(_NARROW, _widest(cells, c, word=True)))
+                for c, n in zip(columns, longest, strict=True)
+            ]
+            free = room - _APART * (len(columns) - 1)
+            drop = next(left_out, None) if sum(least) > free else None
+            if drop is None:
+                break
+            columns.remove(drop)
+        words = [
+            n if c in whole else _widest(cells, c, word=True)
+            for c, n in zip(columns, longest, strict=True)
+        ]
+        widths = longest
+        for floor in (least, [min(a, b) for a, b in zip(least, words, strict=True)], [1] * 99):
+            widths = _squeezed(widths, floor, free)
+        rule = "─" if self.unicode else "-"
+        self.show("")
         for index, row in enumerate(cells):
-            made.add_row(*row, end_section=index in gaps)
-        self.show(made, indent=0)
+            self._row([row[c] for c in columns], widths, [c in numeric for c in columns])
+            if index == 0:
+                self.show(Text(rule * (sum(widths) + _APART * (len(widths) - 1))))
+            if index - 1 in gaps:
+                self.show("")
+        self.show("")
+
+    def _row(self, cells: Sequence[Text], widths: Sequence[int], right: Sequence[bool]) -> None:
+        wrapped = [
+            list(cell.wrap(self.console, width, overflow="fold"))
+            for cell, width in zip(cells, widths, strict=True)
+        ]
+        for index in range(max(map(len, wrapped))):
+            line = Text(no_wrap=True)
+            for lines, width, to_right in zip(wrapped, widths, right, strict=True):
+                part = lines[index].copy() if index < len(lines) else Text()
+                part.rstrip()
+                blanks = " " * max(0, width - part.cell_len)
+                line.append(" " * _APART if line else "")
+                line = line + Text(blanks) + part if to_right else line + part + Text(blanks)
+            line.rstrip()
+            self.show(line)
+
+
+def _widest(cells: Sequence[Sequence[Text]], column: int, word: bool = False) -> int:
+    """Columns that the longest line, or the longest word, of a column takes."""
+    parts = (row[column].plain for row in cells)
+    split = str.split if word else str.splitlines
+    return max((cell_len(part) for text in parts for part in split(text)), default=0)
+
+
+def _squeezed(widths: Sequence[int], floor: Sequence[int], free: int) -> list[int]:
+    """Widths that add up to ``free`` where the floor allows it: the widest column gives first."""
+    made = list(widths)
+    while sum(made) > free:
+        able = [i for i, width in enumerate(made) if width > floor[i]]
+        if not able:
+            break
+        made[max(able, key=lambda i: made[i])] -= 1
+    return made
+
+
+def command() -> str:
+    """How this program is called from here: by its name, or by its path where it has no other.
+
+    A virtual environment that is not active is on no search path, so the bare name would fail.
+    """
+    called = sys.argv[0] if sys.argv else ""
+    stem = Path(called).stem
+    if shutil.which("setpoint") is not None:
+        return "setpoint"
+    if stem == "setpoint" and os.path.basename(called) != called:
+        return called if re.fullmatch(r"[\w./\\:+-]+", called) else f'"{called}"'
+    if stem == "__main__":
+        return "python -m setpoint.cli"
+    return "setpoint"
 
 
 def number(value: float | None, otherwise: str = "empty") -> str:

@@ -1,7 +1,8 @@
-"""From a file and the options of ``setpoint tune`` to the rows that the library takes."""
+"""From a file and the options of a command to the rows that the library takes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.output import count
 from setpoint.datasets import column, labelled, numbers, read_table
-from setpoint.datasets.columns import refuse_missing
+from setpoint.datasets.columns import MOST_NAMES, refuse_missing
 from setpoint.decisions import DecisionRule
-from setpoint.goals import Task
+from setpoint.expressions import Over
+from setpoint.expressions.arithmetic import Bound
+from setpoint.expressions.events import RESERVED
+from setpoint.goals import Goal, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LABEL, SCORE = ("label",), ("score",)
+FEW = 30  #: fewer decided rows than these carry no figure
 TASKS = ("binary", "multiclass", "multilabel", "ranking")
 
 
@@ -31,26 +37,33 @@ class Roles:
     ----------
     labels, scores, groups : tuple of str
     task, score_kind : str
-    positive, weight, query : str, optional
+    positive : label, optional
+        Text, as it is typed, or the value that a rule has kept.
+    weight, query : str, optional
     classes : tuple of str, optional
         Names of the classes, in the order of ``scores``; the names of the columns without it.
+    sought : tuple of str
+        Columns that the goal or the rule names: groups as well, where the file has them.
+
+    Without ``labels`` and ``scores`` they are the columns "label" and "score".
     """
 
-    labels: tuple[str, ...]
-    scores: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
     task: str = "binary"
     score_kind: str = "raw"
-    positive: str | None = None
+    positive: Any = None
     classes: tuple[str, ...] | None = None
     weight: str | None = None
     groups: tuple[str, ...] = ()
     query: str | None = None
+    sought: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             hint = did_you_mean(self.task, TASKS, f"choose from {listing(TASKS)}.")
             raise KindError(f'unknown task "{self.task}": {hint}')
-        labels, scores = len(self.labels), len(self.scores)
+        labels, scores = len(self.labels or LABEL), len(self.scores or SCORE)
         if self.task != "multilabel" and labels > 1:
             raise KindError(f"a {self.task} task has one --label; {labels} are given.")
         if self.task in ("binary", "ranking") and scores > 1:
@@ -92,6 +105,8 @@ class Rows:
         ``sample_weight``, ``group`` and ``query``, where they were given.
     positive : label
         The positive value of a binary label, as it stands in the file.
+    score_names : tuple of str
+        The columns of the scores.
     """
 
     y: np.ndarray
@@ -100,6 +115,27 @@ class Rows:
     about: dict[str, Any]
     more: dict[str, Any] = field(default_factory=dict)
     positive: Any = None
+    score_names: tuple[str, ...] = SCORE
+
+    def decided(self, rule: DecisionRule) -> dict[str, Any] | None:
+        """What a rule about one class decides on these rows, in counts of rows."""
+        if self.task.kind != "binary":
+            return None
+        group = self.more.get("group") if rule.kind == "per-group" else None
+        query = self.more.get("query") if rule.by == "query" else None
+        decided = np.asarray(rule.decide(self.scores, group=group, query=query), dtype=bool)
+        actual = self.y.astype(bool)
+        right = int(np.count_nonzero(decided & actual))
+        many, positives = int(np.count_nonzero(decided)), int(np.count_nonzero(actual))
+        return {
+            "rows": many,
+            "of": len(actual),
+            "right": right,
+            "wrong": many - right,
+            "positives": positives,
+            "missed": positives - right,
+            "few": many < FEW,
+        }
 
     def sign(self, rule: DecisionRule) -> DecisionRule:
         """The rule, knowing which label it was told to take as positive."""
@@ -108,22 +144,61 @@ class Rows:
         return replace(rule, task=replace(rule.task, positive=self.positive))
 
 
+def columns_of(goal: Goal) -> tuple[str, ...]:
+    """The group columns that a goal speaks of: by="sex", recall.on(sex="f").
+
+    >>> columns_of(Goal.parse('maximize f1 subject to gap(recall, by="sex") <= 0.1'))
+    ('sex',)
+    """
+    sides = (goal.objective, *(side for c in goal.constraints for side in c.sides))
+    found: dict[str, None] = {}
+    for node in (node for side in sides for node in side.walk()):
+        if isinstance(node, Over) and node.by not in RESERVED:
+            found[node.by] = None
+        if isinstance(node, Bound):
+            found.update(dict.fromkeys(column for column, _ in node.conditions))
+    return tuple(found)
+
+
 def read_rows(path: Path, roles: Roles) -> Rows:
     """Read the file and take each column for its role."""
     table = read_table(path)
+    roles = replace(
+        roles,
+        labels=roles.labels or usual_column(table, LABEL, "label"),
+        scores=roles.scores or usual_column(table, SCORE, "score"),
+        groups=(*roles.groups, *(n for n in roles.sought if _is_new_group(table, roles, n))),
+    )
     read = {"multiclass": _multiclass, "multilabel": _multilabel, "ranking": _ranking}
     rows = read.get(roles.task, _binary)(table, roles)
     more: dict[str, Any] = {}
     if roles.weight is not None:
         more["sample_weight"] = numbers(table, roles.weight, "weight")
     if roles.groups:
-        more["group"] = {name: _names(table, name, "group") for name in roles.groups}
+        more["group"] = {name: group_values(table, name, "group") for name in roles.groups}
     if roles.query is not None:
-        more["query"] = _names(table, roles.query, "query")
-    return replace(rows, more=more)
+        more["query"] = group_values(table, roles.query, "query")
+    used = {"groups": list(roles.groups), "weight": roles.weight, "query": roles.query}
+    about = {**rows.about, **{name: said for name, said in used.items() if said}}
+    return replace(rows, more=more, about=about, score_names=roles.scores)
 
 
-def _names(table: pd.DataFrame, name: str, role: str) -> np.ndarray:
+def usual_column(table: pd.DataFrame, names: tuple[str, ...], role: str) -> tuple[str, ...]:
+    """The usual column of a role, or the option that names another."""
+    if names[0] in table.columns:
+        return names
+    there = listing((f'"{c}"' for c in table.columns), most=MOST_NAMES)
+    raise DataError(
+        f'there is no column "{names[0]}" ({role}): say --{role} COL. The columns are {there}.'
+    )
+
+
+def _is_new_group(table: pd.DataFrame, roles: Roles, name: str) -> bool:
+    return name in table.columns and name not in roles.groups
+
+
+def group_values(table: pd.DataFrame, name: str, role: str) -> np.ndarray:
+    """A column of names (groups, queries, classes), none of them missing."""
     series = column(table, name, role)
     refuse_missing(series.isna().to_numpy(dtype=bool), f'column "{name}" ({role})')
     return np.array(series.tolist())
@@ -132,7 +207,12 @@ def _names(table: pd.DataFrame, name: str, role: str) -> np.ndarray:
 def _binary(table: pd.DataFrame, roles: Roles) -> Rows:
     (label,), (score,) = roles.labels, roles.scores
     found = labelled(table, label, roles.positive)
-    about = {"rows": len(found.y), **_share(label, found.y), "positive": found.positive}
+    about = {
+        "rows": len(found.y),
+        **_share(label, found.y),
+        "positive": found.positive,
+        **_against(table[label].tolist(), found.positive),
+    }
     return Rows(
         y=found.y,
         scores=numbers(table, score, "score"),
@@ -145,12 +225,12 @@ def _binary(table: pd.DataFrame, roles: Roles) -> Rows:
 def _ranking(table: pd.DataFrame, roles: Roles) -> Rows:
     (label,), (score,) = roles.labels, roles.scores
     y = numbers(table, label, "label")
-    return Rows(y, numbers(table, score, "score"), Task.ranking(), {"rows": len(y)})
+    return Rows(y, numbers(table, score, "score"), Task.ranking(), {"rows": len(y), "label": label})
 
 
 def _multiclass(table: pd.DataFrame, roles: Roles) -> Rows:
     (label,) = roles.labels
-    values = _names(table, label, "label")
+    values = group_values(table, label, "label")
     names = roles.classes or roles.scores
     spelled = {str(value): value for value in np.unique(values).tolist()}
     if all(name in spelled for name in names):
@@ -160,7 +240,7 @@ def _multiclass(table: pd.DataFrame, roles: Roles) -> Rows:
     rows_of = {str(c): int(np.count_nonzero(values == c)) for c in classes}
     return Rows(
         y=values,
-        scores=_matrix(table, roles.scores),
+        scores=score_matrix(table, roles.scores),
         task=Task.multiclass(classes, score=roles.score_kind),
         about={"rows": len(values), "label": label, "classes": rows_of},
     )
@@ -171,15 +251,29 @@ def _multilabel(table: pd.DataFrame, roles: Roles) -> Rows:
     pairs = zip(roles.labels, found, strict=True)
     return Rows(
         y=np.stack(found, axis=1),
-        scores=_matrix(table, roles.scores),
+        scores=score_matrix(table, roles.scores),
         task=Task.multilabel(roles.labels, score=roles.score_kind),
         about={"rows": len(table), "labels": [_share(name, y) for name, y in pairs]},
     )
 
 
-def _matrix(table: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+def score_matrix(table: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """Columns of scores side by side."""
     return np.stack([numbers(table, name, "score") for name in names], axis=1)
 
 
 def _share(label: str, y: np.ndarray) -> dict[str, Any]:
     return {"label": label, "positives": int(y.sum()), "share": float(y.mean())}
+
+
+def _against(values: Sequence[Any], positive: Any) -> dict[str, Any]:
+    """Where there are more than two labels: the others with their rows, and any mere spellings."""
+    counts = Counter(values)
+    if len(counts) < 3:
+        return {}
+    others = {str(v): n for v, n in counts.most_common() if v != positive}
+    spelled: dict[str, list[str]] = {}
+    for value in counts:
+        spelled.setdefault(str(value).casefold(), []).append(str(value))
+    alike = [sorted(names) for names in spelled.values() if len(names) > 1]
+    return {"against": others, **({"differ_only_by_case": alike} if alike else {})}

@@ -84,6 +84,13 @@ def render(rule: DecisionRule, path: Path) -> bytes:
         return file.getvalue()
 
 
+def tell_none(rule: DecisionRule, path: Path) -> None:
+    """Say on stderr that a rule of this kind has nothing to draw."""
+    Screen.open(stderr=True).note(
+        f'a rule of kind "{rule.kind}" has no trade-off to draw; "{path}" is not written.'
+    )
+
+
 def refuse_ending(path: Path) -> None:
     """Raise if the name of a plot does not tell its type."""
     if path.suffix.lower() not in PLOTS:

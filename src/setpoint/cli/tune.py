@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from setpoint._core.errors import KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli import tradeoff
 from setpoint.cli.debugging import Debug
-from setpoint.cli.output import Code, Json, Screen, print_json
-from setpoint.cli.results import data_line, show_rule
-from setpoint.cli.rows import Roles, Rows, read_rows
+from setpoint.cli.options import (
+    ENDINGS,
+    Group,
+    Label,
+    Positive,
+    Query,
+    Score,
+    Scores,
+    Weight,
+    labels_of,
+    scores_of,
+    split,
+)
+from setpoint.cli.output import Code, Force, Json, Screen, command, print_json
+from setpoint.cli.results import CAUTION, data_line, decided_facts, show_rule
+from setpoint.cli.rows import Roles, Rows, columns_of, read_rows
 from setpoint.cli.saving import refuse_existing
 from setpoint.decisions import DecisionRule
 from setpoint.decisions import tune as choose
@@ -43,46 +59,22 @@ Exit codes
   3  the goal cannot be met; the rule that comes nearest is given
 """
 
-Column = list[str] | None
-
 
 def tune(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="SCORES",
-            help="Table of labels and scores: .csv, .csv.gz, .tsv, .parquet, .feather, .arrow.",
-        ),
+        typer.Argument(metavar="SCORES", help=f"Table of labels and scores: {ENDINGS}."),
     ],
     goal: Annotated[
         str, typer.Option("--goal", "-g", metavar="TEXT", help="What is wanted, in words.")
     ],
-    label: Annotated[
-        Column, typer.Option(metavar="COL", help="Column of the label. Default: label.")
-    ] = None,
-    score: Annotated[
-        Column,
-        typer.Option(
-            metavar="COL", help="Column of the score; repeat for several. Default: score."
-        ),
-    ] = None,
-    scores: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,C", help="Columns of scores, one per class, in one go."),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="The positive label, where they are not 0 and 1."),
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column of the weight of each row.")
-    ] = None,
-    group: Annotated[
-        Column, typer.Option(metavar="COL", help="Column of a group; may be repeated.")
-    ] = None,
-    query: Annotated[
-        str | None, typer.Option(metavar="COL", help='Column of the query, for by="query".')
-    ] = None,
+    label: Label = None,
+    score: Score = None,
+    scores: Scores = None,
+    positive: Positive = None,
+    weight: Weight = None,
+    group: Group = None,
+    query: Query = None,
     task: Annotated[
         str, typer.Option(metavar="TASK", help="binary, multiclass, multilabel or ranking.")
     ] = "binary",
@@ -114,24 +106,30 @@ def tune(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the trade-off: .svg, .png or .pdf."),
+        typer.Option(
+            metavar="FILE",
+            help="Draw the trade-off: .svg, .png or .pdf. Only rules with one threshold for all "
+            "rows have one.",
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
+    force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Read, tune, write, print; see :func:`setpoint.tune` for what is chosen."""
     wanted = Goal.parse(goal)
+    by = _by(by, kind, group or ())
     roles = Roles(
-        labels=tuple(label or ["label"]),
-        scores=(*(score or ()), *_split(scores)) or ("score",),
+        labels=labels_of(label, task),
+        scores=scores_of(score, scores),
         task=task,
         score_kind=score_kind,
         positive=positive,
-        classes=_split(classes) or None,
+        classes=split(classes) or None,
         weight=weight,
         groups=tuple(group or ()),
         query=query,
+        sought=tuple(dict.fromkeys([*columns_of(wanted), *([] if by is None else [by])])),
     )
     if plot is not None:
         tradeoff.refuse_ending(plot)
@@ -139,6 +137,9 @@ def tune(
     rows = read_rows(file, roles)
     chosen = choose(wanted, rows.y, rows.scores, task=rows.task, kind=kind, by=by, **rows.more)
     rule = rows.sign(chosen)
+    if plot is not None and rule.frontier is None:
+        tradeoff.tell_none(rule, plot)
+        plot = None
     drawn = None if plot is None else tradeoff.render(rule, plot)
     if out is not None:
         rule.save(out)
@@ -152,8 +153,15 @@ def tune(
         raise typer.Exit(Code.INFEASIBLE)
 
 
-def _split(text: str | None) -> tuple[str, ...]:
-    return () if text is None else tuple(part.strip() for part in text.split(","))
+def _by(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
+    """The column a per-group rule goes by: the only --group, where there are no others."""
+    if kind != "per-group":
+        return by
+    if by is None:
+        return groups[0] if len(groups) == 1 else None
+    if groups and by not in groups:
+        raise KindError(f"--by {by} is not among --group {', '.join(groups)}.")
+    return by
 
 
 def _record(
@@ -165,6 +173,8 @@ def _record(
         "data": {"file": str(file), **rows.about},
         "feasible": rule.feasible,
         "operating_point": rule.operating_point(),
+        "decided": rows.decided(rule),
+        "caution": CAUTION,
         "sentence": rule.sentence(),
         "rule": rule.to_json(),
         "written": {name: str(path) for name, path in written.items() if path is not None},
@@ -189,12 +199,15 @@ def _show(
         ]
     )
     show_rule(screen, rule)
+    screen.facts(decided_facts(rows.decided(rule), chosen_here=True))
     screen.line()
     tradeoff.show(screen, rule)
-    screen.facts(_usage(rule, out, plot))
+    screen.facts(_usage(rule, rows, out, plot))
 
 
-def _usage(rule: DecisionRule, out: Path | None, plot: Path | None) -> list[tuple[str, str]]:
+def _usage(
+    rule: DecisionRule, rows: Rows, out: Path | None, plot: Path | None
+) -> list[tuple[str, str]]:
     """How the rule is used from here."""
     group = {"per-group": f', group={{"{rule.by}": …}}', "top-k": ""}.get(rule.kind, "")
     group = ", query=…" if rule.by == "query" else group
@@ -204,9 +217,22 @@ def _usage(rule: DecisionRule, out: Path | None, plot: Path | None) -> list[tupl
     if out is None:
         facts.append(("Keep it", "--out rule.json"))
     name = out or Path("rule.json")
+    columns = " ".join(_columns(rows))
     return [
         *facts,
+        ("Check it", f"{command()} evaluate {name} held.csv {columns}"),
         ("Use it", "import setpoint as sp"),
         ("", f"rule = sp.DecisionRule.load({json.dumps(name.as_posix(), ensure_ascii=False)})"),
         ("", f"decisions = rule.decide(scores{group})"),
     ]
+
+
+def _columns(rows: Rows) -> list[str]:
+    """The columns as options of ``setpoint evaluate``; what the rule knows is left out."""
+    about = rows.about
+    labels = [about["label"]] if "label" in about else [l["label"] for l in about.get("labels", [])]
+    options = [("--label", ",".join(labels))] if labels else []
+    several = len(rows.score_names) > 1
+    options.append(("--scores" if several else "--score", ",".join(rows.score_names)))
+    options.extend((f"--{name}", about[name]) for name in ("weight", "query") if name in about)
+    return [f"{option} {shlex.quote(value)}" for option, value in options]

@@ -39,9 +39,16 @@ def exact_floats() -> dict[str, Any]:
     return {} if release >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def read_text(path: Path, separator: str, zipped: bool) -> pd.DataFrame:
-    """Read separated text; the caller has checked that ``path`` is a file that is not empty."""
+def read_text(path: Path, separator: str, zipped: bool, as_written: bool = False) -> pd.DataFrame:
+    """Read separated text; the caller has checked that ``path`` is a file that is not empty.
+
+    ``as_written``: every value is the text in the file, and nothing is missing.
+    """
     import pandas as pd
+
+    values: dict[str, Any] = (
+        {"dtype": str, "keep_default_na": False} if as_written else exact_floats()
+    )
 
     if zipped:
         _refuse_not_gzip(path)
@@ -59,7 +66,7 @@ def read_text(path: Path, separator: str, zipped: bool) -> pd.DataFrame:
                     index_col=False,
                     encoding="utf-8-sig",
                     low_memory=False,
-                    **exact_floats(),
+                    **values,
                 )
     except UnicodeDecodeError as error:
         raise FileError(f'"{path.name}" is not UTF-8; save it as UTF-8.') from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -78,13 +79,14 @@ def labelled(table: pd.DataFrame, target: str, positive: Any = None) -> Labelled
     if len(series) == 0:
         raise DataError(f'column "{target}" (label) has no rows.')
     refuse_missing(series.isna().to_numpy(dtype=bool), f'column "{target}" (label)')
-    values = _values(series, target)
+    counts = _counts(series, target)
+    values = list(counts)
     if len(values) == 1:
         raise DataError(
             f'column "{target}" (label) holds only {shown(values[0])}, in all {len(series)} rows; '
             "give rows of both kinds."
         )
-    chosen = declared(values, target) if positive is None else matched(values, positive, target)
+    chosen = declared(counts, target) if positive is None else matched(values, positive, target)
     return Labelled(
         features=table.drop(columns=[target]),
         y=(series == chosen).to_numpy(dtype=bool).astype(np.int8),
@@ -93,16 +95,16 @@ def labelled(table: pd.DataFrame, target: str, positive: Any = None) -> Labelled
     )
 
 
-def _values(series: pd.Series, target: str) -> list[Any]:
-    """Distinct values as Python objects, sorted (by their text where they do not compare)."""
+def _counts(series: pd.Series, target: str) -> dict[Any, int]:
+    """Rows of each value; values as Python objects, sorted (by their text if not comparable)."""
     first = series.iloc[0]
     if not isinstance(first, Hashable):
         raise DataError(
             f'column "{target}" (label) holds {type(first).__name__} values; '
             "a label is one number, text or truth value a row."
         )
-    values = series.drop_duplicates().tolist()
+    counts = Counter(series.tolist())
     try:
-        return sorted(values)
+        return dict(sorted(counts.items(), key=lambda item: item[0]))
     except TypeError:
-        return sorted(values, key=str)
+        return dict(sorted(counts.items(), key=lambda item: str(item[0])))

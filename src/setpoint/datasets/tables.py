@@ -76,6 +76,19 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     return table.loc[:, list(columns)]
 
 
+def read_as_text(path: str | os.PathLike[str], table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a separated file as the texts they are written in, to be written again.
+
+    ``table`` is what :func:`read_table` made of the file; it is returned where the file is no text.
+    """
+    file = Path(path)
+    ending = _ending(file)
+    if ending not in (".csv", ".csv.gz", ".tsv"):
+        return table
+    texts = read_text(file, "\t" if ending == ".tsv" else ",", ending == ".csv.gz", as_written=True)
+    return texts if texts.shape == table.shape else table
+
+
 def _read(file: Path, ending: str, columns: Sequence[str] | None) -> pd.DataFrame:
     if ending == ".parquet":
         return read_parquet(file, columns)

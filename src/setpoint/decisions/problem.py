@@ -97,6 +97,13 @@ class Problem:
         """What is read from columns with decisions."""
         return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
 
+    def _short(self, j: int, excess: float) -> float:
+        """The excess in the units of the metric: the scale of ``Constraint.judge`` undone."""
+        if excess <= SLACK:
+            return 0.0
+        right = self.constraints[j].right
+        return excess if right.needs() else excess * max(1.0, abs(float(right.read({}).value)))
+
     def held(
         self,
         point: Point,
@@ -111,7 +118,7 @@ class Problem:
                 value=point.sides[j],
                 holds=point.excess[j] <= SLACK,
                 binding=binding[j],
-                short=max(0.0, point.excess[j]) if point.excess[j] > SLACK else 0.0,
+                short=self._short(j, point.excess[j]),
                 reachable=reachable[j],
                 alone=alone[j],
             )

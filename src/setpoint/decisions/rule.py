@@ -35,8 +35,7 @@ class Held:
     holds, binding : bool
         Binding: without it the objective would be better.
     short : float
-        How far it is from holding, in the units of the metric (for bounds above 1, as a share
-        of the bound); 0 where it holds.
+        How far it is from holding, in the units of the metric; 0 where it holds.
     reachable : float or None
         The best value for this constraint that any candidate reaches; None if not known, or if its
         bound is no number.
@@ -108,8 +107,8 @@ class DecisionRule:
         ready = {
             "threshold": _is_cut(self.threshold),
             "per-group": bool(cuts) and isinstance(self.by, str) and all(map(_is_cut, cuts)),
-            "per-label": len(cuts) == columns and all(map(_is_cut, cuts)),
-            "offsets": len(self.offsets) == columns and all(map(_is_cut, self.offsets)),
+            "per-label": 0 < columns == len(cuts) and all(map(_is_cut, cuts)),
+            "offsets": 0 < columns == len(self.offsets) and all(map(_is_cut, self.offsets)),
             "top-k": whole,
         }[self.kind]
         if not ready:

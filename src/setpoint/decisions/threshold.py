@@ -17,9 +17,11 @@ def tune_threshold(problem: Problem) -> DecisionRule:
     readings = problem.scan(sweep)
     index, feasible = readings.choose()
     point = _point(problem, sweep, index)
-    nearest = [int(np.argmin(excess)) for excess in readings.excess]
+    undefined = readings.merit == -np.inf
+    nearest = [int(np.argmin(np.where(undefined, np.inf, e))) for e in readings.excess]
     reachable = [_point(problem, sweep, i).sides[j] for j, i in enumerate(nearest)]
-    alone = [bool(e[i] <= SLACK) for e, i in zip(readings.excess, nearest, strict=True)]
+    pairs = zip(readings.excess, nearest, strict=True)
+    alone = [bool(e[i] <= SLACK and not undefined[i]) for e, i in pairs]
     binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
     plain = [not c.right.needs() for c in problem.constraints]
     reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]

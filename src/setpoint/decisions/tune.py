@@ -12,9 +12,9 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.blocks import EXACT, group_blocks, label_blocks, search
 from setpoint.decisions.offsets import decide_classes, search_offsets
 from setpoint.decisions.problem import Point, Problem
-from setpoint.decisions.rule import KINDS, DecisionRule, Held
+from setpoint.decisions.rule import KINDS, DecisionRule
 from setpoint.decisions.threshold import tune_threshold
-from setpoint.expressions import AtK, Columns, Constraint, Expression, Label, Named, Task, take_in
+from setpoint.expressions import AtK, Columns, Expression, Label, Named, Task, take_in
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, check
 
@@ -284,13 +284,8 @@ def _tune_top_k(goal: Goal, columns: Columns, top: AtK | None) -> DecisionRule:
     if columns.task.kind != "binary" or top.by is not None:
         raise GoalError("constraints beside precision_at_k need a binary task without queries")
     decided = replace(columns, decided=rule.decide(columns.scores))
-    held = tuple(_held_at(c, decided) for c in goal.constraints)
-    return replace(rule, held=held, feasible=all(h.holds for h in held))
-
-
-def _held_at(constraint: Constraint, decided: Columns) -> Held:
-    """A constraint that the number k alone decides."""
-    problem = Problem.meet(Goal("maximize", constraint.left, (constraint,)), decided)
-    point = problem.judge(decided)
-    alone: list[bool | None] = [point.excess[0] <= SLACK]
-    return problem.held(point, [point.sides[0]], alone, [False])[0]
+    problem = Problem.ground(goal, decided)
+    point = problem.judge(decided)  # k alone decides: there is nothing else to reach
+    alone = [excess <= SLACK for excess in point.excess]
+    held = problem.held(point, point.sides, alone, [False] * len(alone))
+    return replace(rule, held=held, feasible=point.feasible)

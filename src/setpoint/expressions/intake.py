@@ -53,6 +53,7 @@ def take_in(
     ------
     DataError, KindError
     """
+    task = _named_labels(task, y_true)
     y = _array(y_true, "y_true", 2 if task.kind == "multilabel" else 1)
     n = y.shape[0]
     if n == 0:
@@ -111,7 +112,7 @@ def _declared(task: Task, groups: Mapping[str, np.ndarray]) -> None:
 def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scores") -> Array:
     """Check scores: numbers, finite, of the declared kind, one column per class where needed."""
     matrix = task.kind in ("multiclass", "multilabel")
-    s = _array(scores, name, 2 if matrix else 1, n)
+    s = _array(_by_name(task, scores, name), name, 2 if matrix else 1, n)
     if str(s.dtype) in ("bool", "torch.bool"):
         raise KindError(
             f"{name} are booleans, which look like decisions; pass the model's scores "
@@ -137,11 +138,34 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
     return s
 
 
+def _named_labels(task: Task, y_true: Any) -> Task:
+    """A data frame of labels names them."""
+    if task.kind != "multilabel" or task.classes is not None or not hasattr(y_true, "columns"):
+        return task
+    return replace(task, classes=tuple(label_of(c, "a label") for c in y_true.columns))
+
+
+def _by_name(task: Task, scores: Any, name: str) -> Any:
+    """The columns of a data frame that bears the names of the classes, in their order."""
+    if task.classes is None or not hasattr(scores, "columns"):
+        return scores
+    wanted, given = [str(c) for c in task.classes], {str(c): c for c in scores.columns}
+    if set(given) == set(wanted):
+        return scores[[given[c] for c in wanted]]
+    if set(given) & set(wanted):
+        raise DataError(
+            f"the columns of {name} are {listing(given)} and the classes {listing(wanted)}; name "
+            "the columns like the classes, or pass an array in their order"
+        )
+    return scores  # other names: in the order of the classes
+
+
 def take_groups(group: Any, n: int) -> dict[str, np.ndarray]:
     """Group columns from one array (named "group") or a mapping of arrays."""
     if group is None:
         return {}
-    columns = dict(group) if isinstance(group, Mapping) else {"group": group}
+    many = isinstance(group, Mapping) or hasattr(group, "columns")
+    columns = {name: group[name] for name in group} if many else {"group": group}
     for name in columns:
         if name in RESERVED or not isinstance(name, str):
             raise DataError(f'"{name}" cannot name a group column: it is a word of the language')
@@ -157,16 +181,27 @@ def _array(x: Any, name: str, dims: int, n: int | None = None) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         raise KindError(f"{name} is a masked array; drop the masked rows, or fill them")
     try:
-        a = x if is_tensor(x) else _settled(np.asarray(x), name)
+        a = x if is_tensor(x) else _settled(_read(x), name)
     except ValueError as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{name} cannot be read as an array: {error}") from error
     if a.ndim != dims:
         want = "one-dimensional" if dims == 1 else "a matrix with one column per class"
-        raise DataError(f"{name} must be {want}; its shape is {tuple(a.shape)}")
+        pair = dims == 1 and a.ndim == 2 and a.shape[1] == 2
+        hint = "; of predict_proba pass [:, 1]" if pair else ""
+        raise DataError(f"{name} must be {want}; its shape is {tuple(a.shape)}{hint}")
     if n is not None and a.shape[0] != n:
         raise DataError(f"y_true has {n} rows and {name} has {a.shape[0]}; they must match")
+    return a
+
+
+def _read(x: Any) -> np.ndarray:
+    """An array; a list that mixes text and numbers stays one of objects, where numpy makes text."""
+    a = np.asarray(x)
+    mixed = isinstance(x, list | tuple) and a.dtype.kind == "U" and a.ndim == 1
+    if mixed and not all(isinstance(v, str) for v in x):
+        return np.array(x, dtype=object)
     return a
 
 
@@ -234,10 +269,10 @@ def _weight(x: Any, n: int) -> Array:
         raise DataError(
             f"sample_weight is {float(w[row]):g} at row {row}; weights are finite and not negative"
         )
-    if not bool(w.sum() > 0):
-        raise DataError("sample_weight sums to zero; at least one row must count")
     if float(w.max()) > 1e100:
         raise DataError(f"sample_weight reaches {float(w.max()):g}; scale the weights down")
+    if not bool(w.sum() > 0):
+        raise DataError("sample_weight sums to zero; at least one row must count")
     return w
 
 
@@ -362,6 +397,7 @@ def _codes(a: Array, classes: tuple[Label, ...], name: str) -> Array:
 
 
 def _memberships(task: Task, x: Any, n: int) -> Array:
+    x = _by_name(task, x, "memberships")
     s = _array(x, "memberships", 1 if task.kind == "binary" else 2, n)
     s = _floating(_numeric(s, "memberships"))
     if not bool(((s >= 0) & (s <= 1)).all()):

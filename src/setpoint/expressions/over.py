@@ -103,7 +103,7 @@ class Over(Expression):
             return Several("max", parts, skip) - Several("min", parts, skip)
         if self.how == "ratio":
             return Ratio(Several("min", parts, skip), Several("max", parts, skip))
-        support = self._parts(self.support or Total(actual), domain)
+        support = self._parts(Total(actual) if self.support is None else self.support, domain)
         return Ratio(Sum(tuple(map(Product, zip(support, parts, strict=True)))), Sum(support))
 
     def _needs_one_decision_a_row(self, domain: Domain) -> None:

@@ -27,7 +27,7 @@ _TOKENS = re.compile(
     r"""(?P<space>\s+)
       | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?%?)
       | (?P<name>[A-Za-z_]\w*)
-      | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|“[^”]*”)
       | (?P<sign>\*\*|>=|<=|==|[-+*/^(),.<>=≥≤])""",
     re.VERBOSE,
 )
@@ -121,8 +121,9 @@ class Parser:
         left = self.sum()
         sign = self.now
         if self.at("=", "<", ">"):
-            way = {"=": "==", "<": "<=", ">": ">="}[sign.word]
-            self.fail(f'"{sign.word}" is not a comparison here; write {way}')
+            self.fail(f'"{sign.word}" is not a comparison here; write {self._comparison()}')
+        if isinstance(left, Number) and self._decimal_comma():
+            self.fail("a comma joins constraints; write a decimal point, as in 0.7", sign)
         if not self.skip(*OPERATORS):
             self.fail(f"a constraint compares two sides with >=, <= or ==; found {self._found()}")
         right = self.sum()
@@ -132,6 +133,19 @@ class Parser:
             flip = {">=": "<=", "<=": ">=", "==": "=="}
             return Constraint(right, flip[sign.word], left)
         return Constraint(left, sign.word, right)
+
+    def _comparison(self) -> str:
+        """What was meant by a lone =, < or >."""
+        after = self.tokens[self.place + 1].word
+        if self.now.word == "=":
+            return {">": ">=", "<": "<="}.get(after, ">= or <= (== for exactly)")
+        return {"<": "<=", ">": ">="}[self.now.word]
+
+    def _decimal_comma(self) -> bool:
+        """Whether the number just read stands after "0," as in 0,7."""
+        kinds = [token.kind for token in self.tokens[: self.place]][-3:]
+        words = [token.word for token in self.tokens[: self.place]][-3:]
+        return kinds == ["number", "sign", "number"] and words[1] == "," and words[0].isdigit()
 
     def sum(self) -> Expression:
         """Read a sum."""
@@ -223,7 +237,9 @@ class Parser:
             self.fail(f"expected a metric or a number, found {self._found()}", token)
         found = self.names.get(token.word)
         if found is None:
+            beta = re.fullmatch(r"f(\d+(?:\.\d+)?)", token.word)
             hint = did_you_mean(token.word, self.names, "`setpoint metrics` lists them all")
+            hint = f"did you mean f_beta({beta[1]})?" if beta else hint
             self.fail(f'unknown metric "{token.word}": {hint}', token)
         if not self.skip("("):
             if isinstance(found, Expression):
@@ -245,12 +261,23 @@ class Parser:
                 key = _string(name.word) if name.kind == "string" else name.word
                 if key in keywords:
                     self.fail(f'"{key}" is given twice', name)
-                keywords[key] = self.value()
+                keywords[key] = self._bare_word() or self.value()
             elif keywords:
                 self.fail("a plain argument cannot follow a named one")
             else:
                 positional.append(self.value())
         return positional, keywords
+
+    def _bare_word(self) -> str | None:
+        """A name without quotes after ``by=`` or ``group=``: shells eat quotes."""
+        after = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+        word = self.now.word
+        if self.now.kind != "name" or after.word not in (",", ")") or word.lower() in _CONSTANTS:
+            return None
+        if word in self.names:
+            return None
+        self.place += 1
+        return word
 
     def value(self) -> Any:
         """Read an argument: a string, a constant, a number, or an expression."""
@@ -298,4 +325,5 @@ def _string(word: str) -> str:
         code = match[1]
         return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPES.get(code, code)
 
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", unescape, word[1:-1])
+    inner = word[1:-1]
+    return inner if word[0] == "“" else re.sub(r"\\(u[0-9a-fA-F]{4}|.)", unescape, inner)

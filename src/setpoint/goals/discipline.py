@@ -139,7 +139,8 @@ def _reachable(constraint: Constraint) -> None:
     else:
         never, always = below or above, False
     if never:
-        raise GoalError(f'"{constraint}" can never hold: {span}')
+        percent = f"; did you mean {bound:g}%?" if high == 1 and 1 < bound <= 100 else ""
+        raise GoalError(f'"{constraint}" can never hold: {span}{percent}')
     if always:
         raise GoalError(f'"{constraint}" always holds and asks for nothing: {span}')
 

@@ -155,6 +155,8 @@ def _parse(parser: Parser) -> Goal:
         return Goal(_SENSES[word.word.lower()], objective)
     if not _subject_to(parser):
         hint = 'constraints follow after "subject to"'
+        if parser.at("and"):
+            hint = "to want both, say min(a, b) or a weighted sum"
         parser.fail(f'cannot read "{parser.now.word}" here; {hint}')
     constraints = [parser.constraint()]
     while parser.skip(",", "and"):

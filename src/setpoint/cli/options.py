@@ -1,0 +1,69 @@
+"""Options that several commands share, and how their texts are taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ENDINGS = ".csv, .csv.gz, .tsv, .parquet, .feather, .arrow"
+Several = list[str] | None
+
+RuleFile = Annotated[
+    Path, typer.Argument(metavar="RULE", help="A rule as tune --out wrote it (JSON).")
+]
+Label = Annotated[
+    Several,
+    typer.Option(
+        metavar="COL",
+        help="Column of the label; several for multilabel: a,b,c. Default: label.",
+    ),
+]
+Score = Annotated[
+    Several,
+    typer.Option(metavar="COL", help="Column of the score; repeat for several. Default: score."),
+]
+Scores = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,C", help="Columns of scores, one per class or label, in one go."),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="The positive label, where they are not 0 and 1."),
+]
+Weight = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column of the weight of each row.")
+]
+Group = Annotated[
+    Several,
+    typer.Option(
+        metavar="COL",
+        help="Column of a group; may be repeated. Columns that the goal names are found by "
+        "themselves.",
+    ),
+]
+Query = Annotated[
+    str | None, typer.Option(metavar="COL", help='Column of the query, for by="query".')
+]
+
+
+def split(text: str | None) -> tuple[str, ...]:
+    """Names between commas.
+
+    >>> split("cat, dog")
+    ('cat', 'dog')
+    """
+    return () if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def labels_of(label: Sequence[str] | None, task: str) -> tuple[str, ...]:
+    """Columns of labels; only a multilabel task has several, and may name them between commas."""
+    given = tuple(label or ())
+    return tuple(name for part in given for name in split(part)) if task == "multilabel" else given
+
+
+def scores_of(score: Sequence[str] | None, scores: str | None) -> tuple[str, ...]:
+    """Columns of scores, from both options."""
+    return (*(score or ()), *split(scores))
