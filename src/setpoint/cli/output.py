@@ -129,12 +129,13 @@ class Screen:
         gaps: Sequence[int] = (),
         solid: Sequence[int] = (),
         spare: Sequence[int] = (),
+        legend: str = "",
     ) -> None:
         """Print a table; no letter is cut off, and no number is broken in two.
 
         ``numeric`` columns stand to the right and, like ``solid`` ones, never wrap; the others
         wrap at words. Columns in ``spare`` are left out, in that order, where the screen is too
-        narrow for all. A blank line follows the rows in ``gaps``.
+        narrow for all. A blank line follows the rows in ``gaps``, the ``legend`` the last one.
         """
         cells = [[self.text(cell) for cell in row] for row in (headers, *rows)]
         for cell in cells[0]:
@@ -169,6 +170,8 @@ class Screen:
                 self.show(Text(rule * (sum(widths) + _APART * (len(widths) - 1))))
             if index - 1 in gaps:
                 self.show("")
+        if legend:
+            self.line(legend, "dim")
         self.show("")
 
     def _row(self, cells: Sequence[Text], widths: Sequence[int], right: Sequence[bool]) -> None:

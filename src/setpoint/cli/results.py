@@ -54,10 +54,8 @@ def _show_table(screen: Screen, rule: DecisionRule) -> None:
     plain = all(bound_of(c) is not None for c in rule.goal.constraints)
     solid = (2, 3, 4) if plain else (3, 4)
     numeric = (1, 5) if rule.feasible else (1, 4, 5)
-    screen.table(headers, rows, numeric=numeric, solid=solid, spare=(5,))
-    if rule.feasible:
-        screen.line(_LEGEND, "dim")
-        screen.line()
+    legend = _LEGEND if rule.feasible else ""
+    screen.table(headers, rows, numeric=numeric, solid=solid, spare=(5,), legend=legend)
 
 
 def bound_of(constraint: Constraint) -> float | None:

@@ -230,7 +230,7 @@ def _usage(
 def _columns(rows: Rows) -> list[str]:
     """The columns as options of ``setpoint evaluate``; what the rule knows is left out."""
     about = rows.about
-    labels = [about["label"]] if "label" in about else [l["label"] for l in about.get("labels", [])]
+    labels = [about["label"]] if "label" in about else [x["label"] for x in about.get("labels", ())]
     options = [("--label", ",".join(labels))] if labels else []
     several = len(rows.score_names) > 1
     options.append(("--scores" if several else "--score", ",".join(rows.score_names)))

@@ -6,7 +6,6 @@ this file; ``>= <= ==`` build constraints; equality compares normal forms.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.events import RESERVED, Event, Label, Literal, label_of
 from setpoint.expressions.intervals import Interval
 from setpoint.expressions.node import ATOM, POWER, PRODUCT, SUM, common_direction
+from setpoint.expressions.writing import grouped, latex_text, literal_text, number_text
 
 
 class Expression(Measurable):
@@ -148,32 +148,6 @@ def _lift(x: Any, operator: str) -> Expression:
 def _flat(node: type[Sum] | type[Product], a: Expression, b: Expression) -> Expression:
     """A + b or a · b; a longer sum on the left takes b in, so that long sums stay shallow."""
     return node((*a.children(), b) if isinstance(a, node) else (a, b))
-
-
-def number_text(x: float) -> str:
-    """A number as written in goals: 0.9, 2, 1e-06."""
-    if isinstance(x, int):
-        return str(x)
-    return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
-
-
-def latex_text(x: object) -> str:
-    """A text as LaTeX can carry it."""
-    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(signs.get(c, f"\\{c}" if c in "#$%&_{}" else c) for c in str(x))
-
-
-def literal_text(x: Label) -> str:
-    """A label or an option as written in goals: "b", 3, 0.5, true."""
-    if x is None or isinstance(x, bool):
-        return {None: "none", True: "true", False: "false"}[x]
-    return number_text(x) if isinstance(x, int | float) else json.dumps(x, ensure_ascii=False)
-
-
-def grouped(node: Expression, least: int) -> str:
-    """The text of a node, in parentheses if it binds less tightly than ``least``."""
-    text, binding = node.text()
-    return text if binding >= least else f"({text})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -93,14 +93,10 @@ class Curve(Leaf):
         def join(x: Any, y: Any) -> Any:
             return None if x is None or y is None else namespace(x).concatenate([x, y])
 
-        weight = join(a.weight, b.weight)
-        if (a.weight is None) != (b.weight is None):
-            raise DataError(
-                "one shard has weights and the other has none; give all of them weights"
-            )
-        return Scored(
-            join(a.scores, b.scores), join(a.gain, b.gain), weight, join(a.query, b.query)
-        )
+        for x, y, name in ((a.weight, b.weight, "weights"), (a.query, b.query, "queries")):
+            if (x is None) != (y is None):
+                raise DataError(f"one shard has {name}, the other has none; give both or neither")
+        return Scored(*(join(x, y) for x, y in zip(a, b, strict=True)))
 
     def reading(self, state: Scored) -> Reading:
         rows = Scored(*(None if x is None else to_numpy(x) for x in state))

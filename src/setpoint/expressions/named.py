@@ -9,13 +9,14 @@ from typing import Any
 
 from setpoint._core.errors import GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.expressions.arithmetic import Expression, literal_text
+from setpoint.expressions.arithmetic import Expression
 from setpoint.expressions.domain import Domain
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.events import Label
 from setpoint.expressions.intervals import Interval
 from setpoint.expressions.leaf import Leaf
 from setpoint.expressions.node import ATOM
+from setpoint.expressions.writing import literal_text
 
 Arguments = tuple[tuple[str | None, Label], ...]
 

@@ -13,14 +13,7 @@ from typing import Any
 from setpoint._core.errors import GoalError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import intervals
-from setpoint.expressions.arithmetic import (
-    Expression,
-    Product,
-    Ratio,
-    Sum,
-    latex_text,
-    literal_text,
-)
+from setpoint.expressions.arithmetic import Expression, Product, Ratio, Sum
 from setpoint.expressions.domain import Domain
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.events import BIN, RESERVED, Event, Literal, actual
@@ -28,6 +21,7 @@ from setpoint.expressions.intervals import Interval
 from setpoint.expressions.node import ATOM
 from setpoint.expressions.several import Several
 from setpoint.expressions.totals import Total
+from setpoint.expressions.writing import latex_text, literal_text
 
 #: name -> (what it is by default taken over, what it is)
 HOWS = {
