@@ -22,6 +22,10 @@ def terminal(width, unicode=True):
         (DataError("Say positive=1.5 to"), "Say --positive 1.5 to"),
         (KindError('by="sex" belongs to kind="per-group"'), "--by sex belongs to --kind per-group"),
         (DataError("y_true holds 'x' at row 0:"), "the label holds 'x' in data row 1:"),
+        (
+            DataError('the goal speaks of the column "region": pass it as group=. '),
+            'the goal speaks of the column "region": add --group region.',
+        ),
         (GoalError('gap(recall, by="sex")'), 'gap(recall, by="sex")'),
     ],
 )

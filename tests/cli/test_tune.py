@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import setpoint as sp
+from setpoint.cli.output import number
 
 GOAL = "maximize recall subject to precision >= 0.8"
 
@@ -171,6 +172,64 @@ def test_numbers_as_groups_go_to_json(run, scores, table, tmp_path):
     assert rule.decide(table["score"], group={"age": table["age"].to_numpy()}).shape == (200,)
 
 
+@pytest.mark.parametrize(
+    "constraint", ['gap(recall, by="sex") <= 0.2', 'recall.on(sex="f") >= 0.2']
+)
+def test_columns_of_the_goal_are_found(run, scores, table, constraint):
+    goal = f"maximize accuracy subject to {constraint}"
+    data = strict(run("tune", scores, "-g", goal, "--json").stdout)
+    expected = sp.tune(goal, table["label"], table["score"], group={"sex": table["sex"].to_numpy()})
+    assert data["rule"] == expected.to_json()
+    assert data["data"]["groups"] == ["sex"]
+    assert "groups: sex" in run("tune", scores, "-g", goal).stdout
+
+
+def test_weight_is_named(run, scores):
+    args = ("tune", scores, "-g", "maximize f1", "--weight", "weight")
+    assert "weighted by weight" in " ".join(run(*args).stdout.split())
+    assert strict(run(*args, "--json").stdout)["data"]["weight"] == "weight"
+
+
+def test_counts_of_the_decided(run, scores, table):
+    args = ("tune", scores, "-g", "maximize precision subject to recall >= 0.1")
+    data = strict(run(*args, "--json").stdout)
+    decided = table["score"] >= data["rule"]["threshold"]
+    right = int((decided & (table["label"] == 1)).sum())
+    positives = int(table["label"].sum())
+    assert data["decided"] == {
+        "rows": int(decided.sum()),
+        "of": 200,
+        "right": right,
+        "wrong": int(decided.sum()) - right,
+        "positives": positives,
+        "missed": positives - right,
+        "few": True,
+    }
+    flat = " ".join(run(*args).stdout.split())
+    assert f"Decided {decided.sum()} of 200 rows: {right} right," in flat
+    assert f"{positives - right} of {positives} positives missed few rows carry" in flat
+    assert "on the rows it was chosen on; check it on others: " in flat
+
+
+def test_more_than_two_labels_are_all_named(run, tmp_path):
+    path = tmp_path / "scores.csv"
+    labels = ["ok"] * 5 + ["fraud"] * 3 + ["Fraud", "unknown"]
+    path.write_text("label,score\n" + "".join(f"{x},{i}\n" for i, x in enumerate(labels)))
+    result = run("tune", path, "-g", "maximize f1", "--positive", "fraud")
+    flat = " ".join(result.stdout.split())
+    assert "label = fraud against ok 5, Fraud 1, unknown 1" in flat
+    assert 'the labels "Fraud" and "fraud" differ only by case' in flat
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("role", ["label", "score"])
+def test_usual_column_that_is_missing_names_its_option(run, table, tmp_path, role):
+    path = tmp_path / "scores.csv"
+    table.drop(columns=role).to_csv(path, index=False)
+    result = run("tune", path, "-g", "maximize f1")
+    assert f'there is no column "{role}" ({role}): say --{role} COL.' in result.stderr
+
+
 def test_top_k_by_query(run, scores, table):
     goal = 'maximize precision_at_k(3, by="query")'
     for task in ("binary", "ranking"):
@@ -205,16 +264,16 @@ def test_multiclass(run, scores, table, columns):
     assert sum(data["data"]["classes"].values()) == 200
 
 
-def test_multilabel(run, scores, table):
+@pytest.mark.parametrize(
+    "labels", [("--label", "label", "--label", "other"), ("--label", "label,other")]
+)
+def test_multilabel(run, scores, table, labels):
     result = run(
         "tune",
         scores,
         "--task",
         "multilabel",
-        "--label",
-        "label",
-        "--label",
-        "other",
+        *labels,
         "--score",
         "score",
         "--score",
@@ -288,7 +347,7 @@ MISTAKES = {
     "three values": (
         ["--label", "code", "--goal", GOAL],
         'column "code" has 3 values (0, 1, 2); a goal on precision needs two. '
-        "Say --positive 1 to set it against the rest.",
+        "Say --positive 1 to set it against the rest.",  # the rarest
     ),
     "text label": (
         ["--label", "answer", "--goal", GOAL],
@@ -328,6 +387,18 @@ MISTAKES = {
         ["--task", "multiclass", "--scores", "cat,dog", "--classes", "a", "-g", "maximize f1"],
         "--classes names 1 class for 2 columns of scores",
     ),
+    "by": (
+        ["--kind", "per-group", "--group", "sex", "--by", "age", "--goal", GOAL],
+        "--by age is not among --group sex",
+    ),
+    "column of the goal": (
+        ["--goal", 'maximize f1 subject to gap(recall, by="sxe") <= 0.1'],
+        'there is no column "sxe" (group). Did you mean "sex"?',
+    ),
+    "swapped": (
+        ["--label", "other_score", "--score", "label", "--goal", GOAL],
+        "are --label and --score swapped?",
+    ),
     "task": (["--task", "multi-label", "--goal", GOAL], "did you mean multilabel?"),
 }
 
@@ -356,7 +427,10 @@ def test_missing_score(run, tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("label,score\n1,0.9\n0,nan\n1,0.8\n")
     result = run("tune", path, "-g", "maximize f1", "--json")
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.exit_code == 2
+    told = strict(result.stdout)
+    assert told["kind"] == "DataError"
+    assert f"setpoint: {told['error']}\n" == result.stderr
     assert 'column "score" (score) has 1 missing value, the first in data row 2' in result.stderr
 
 
@@ -404,10 +478,6 @@ def test_the_rows_are_never_overwritten(run, scores):
         (["--out", "."], "is a folder"),
         (["--plot", "plot.jpg"], "must end in .svg, .png or .pdf"),
         (["--plot", "a.svg", "--out", "a.svg"], "is named for two files"),
-        (
-            ["--out", "rule.json", "--plot", "a.svg", "--kind", "per-group", "--group", "sex"],
-            "has no trade-off along one threshold to draw",
-        ),
     ],
 )
 def test_files_that_cannot_be_written(run, scores, tmp_path, monkeypatch, options, sentence):
@@ -416,6 +486,18 @@ def test_files_that_cannot_be_written(run, scores, tmp_path, monkeypatch, option
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_rule_without_a_trade_off_is_written_and_not_drawn(run, scores, tmp_path):
+    out, plot = tmp_path / "rule.json", tmp_path / "a.svg"
+    options = ("--kind", "per-group", "--group", "sex", "--out", out, "--plot", plot)
+    result = run("tune", scores, "--goal", "maximize f1", *options, "--json")
+    assert result.exit_code == 0
+    assert strict(result.stdout)["written"] == {"rule": str(out)}
+    assert result.stderr.count("\n") == 1
+    assert "has no trade-off to draw" in result.stderr
+    assert out.exists()
+    assert not plot.exists()
 
 
 def test_a_plot_that_cannot_be_written_leaves_nothing(run, scores, tmp_path, monkeypatch):
@@ -445,3 +527,34 @@ def test_nothing_overflows(run, scores, columns, goal):
     assert max(map(len, result.stdout.splitlines())) <= columns
     assert not re.search(r"\x1b", result.stdout)
     assert not re.search(r"[ \t]+$", result.stdout, re.MULTILINE)
+
+
+def test_tables_cut_no_letter_and_break_no_number(run, scores):
+    for columns in (60, 80, 120):
+        for goal in (LONG, "maximize recall subject to tp >= 1000, fpr <= 0.01"):
+            result = run("tune", scores, "--goal", goal, columns=columns)
+            rule = strict(run("tune", scores, "--goal", goal, "--json").stdout)["rule"]
+            words = result.stdout.split()
+            for held in rule["held"]:
+                assert number(held["value"]) in words
+                assert held["constraint"].split()[-1] in words
+            assert ("reachable" in words) or columns == 60
+            assert not any(
+                "reachable".startswith(w) and len(w) > 3 for w in words if w != "reachable"
+            )
+
+
+def test_short_by_is_in_the_units_of_the_metric(run, scores):
+    goal = "maximize precision subject to tp >= 150, fp <= 0"
+    flat = run("tune", scores, "--goal", goal)
+    assert flat.exit_code == 3
+    row = next(line for line in flat.stdout.splitlines() if line.startswith(" tp "))
+    value = float(row.split()[1])
+    assert float(row.split()[5]) == 150 - value
+    assert "costs" not in flat.stdout
+
+
+def test_what_a_constraint_costs_is_explained(run, scores):
+    shown = run("tune", scores, "--goal", GOAL).stdout
+    assert "costs: without this constraint the objective would be better" in shown
+    assert "short by" not in shown

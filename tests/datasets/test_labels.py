@@ -61,6 +61,14 @@ REFUSED = [
      'column "fraud" holds "no", "yes": say which one is positive, for example positive="yes".'),
     (["good", "bad"], None,
      'column "fraud" holds "bad", "good": say which one is positive, for example positive="good".'),
+    (["good", "bad", "good"], None,
+     'column "fraud" holds "bad", "good": say which one is positive, for example positive="bad".'),
+    (["ok", "ok", "fraud", "Fraud", "Fraud"], None,
+     'column "fraud" has 3 values ("Fraud", "fraud", "ok"); a goal on precision needs two. '
+     'Say positive="fraud" to set it against the rest.'),
+    ([i / 7 for i in range(30)], None,
+     'column "fraud" (label) holds 30 different numbers, and a label has few: '
+     "are the label and the score swapped?"),
     (["0", "1"], None,
      'column "fraud" holds "0", "1": say which one is positive, for example positive="1".'),
     ([-1, 1], None,
@@ -69,13 +77,13 @@ REFUSED = [
      'column "fraud" holds 1, "a": say which one is positive, for example positive=1.'),
     ([0, 1, 2], None,
      'column "fraud" has 3 values (0, 1, 2); a goal on precision needs two. '
-     "Say positive=1 to set it against the rest."),
+     "Say positive=2 to set it against the rest."),
     (["a", "b", "c"], None,
      'column "fraud" has 3 values ("a", "b", "c"); a goal on precision needs two. '
      'Say positive="c" to set it against the rest.'),
     (range(20), None,
      'column "fraud" has 20 values (0, 1, 2, 3, 4, 5, 6, 7, …); a goal on precision needs two. '
-     "Say positive=1 to set it against the rest."),
+     "Say positive=19 to set it against the rest."),
     (["no", "yes"], "yse",
      'positive="yse" does not occur in column "fraud", which holds "no", "yes". '
      'Did you mean positive="yes"?'),

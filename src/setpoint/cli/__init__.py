@@ -1,4 +1,4 @@
-"""The command line: ``setpoint tune``, ``setpoint metrics``, ``setpoint demo``.
+"""The command line: ``setpoint tune``, ``evaluate``, ``decide``, ``metrics`` and ``demo``.
 
 A door: it reads options and files, asks the library and prints the answer. Nothing is computed
 here, and nothing below this room prints.

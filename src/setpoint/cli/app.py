@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from setpoint import __version__
 from setpoint.cli import decide, demo, evaluate, metrics, tune
@@ -38,11 +38,30 @@ _JSON = "setpoint.cli.json"
 _LEAVING = (typer.Exit, typer.Abort, BrokenPipeError, _UsageError)
 
 
+def _as_flag(option: Any) -> Any:
+    """The option --help as a flag: without the name of a type that takes no value."""
+    if option is not None:
+        option.metavar = ""
+    return option
+
+
+class Plain(TyperCommand):
+    """A command whose help names no types where there is nothing to type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """``--help``."""
+        return _as_flag(super().get_help_option(ctx))
+
+
 class Guarded(TyperGroup):
     """A group whose commands fail with a sentence and an exit code, never with a traceback.
 
     A program that asked for JSON gets the sentence on stdout as well, as an object.
     """
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """``--help``."""
+        return _as_flag(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Note whether JSON is asked for: where the options are at fault none of them is read."""
@@ -97,11 +116,15 @@ def start(
         typer.echo(ctx.get_help())
 
 
-app.command("demo", help=demo.HELP, epilog=demo.EPILOG)(demo.demo)
-app.command("tune", help=tune.HELP, epilog=tune.EPILOG)(tune.tune)
-app.command("evaluate", help=evaluate.HELP, epilog=evaluate.EPILOG)(evaluate.evaluate)
-app.command("decide", help=decide.HELP, epilog=decide.EPILOG)(decide.decide)
-app.command("metrics", help=metrics.HELP, epilog=metrics.EPILOG)(metrics.metrics)
+for _name, _command in {
+    "demo": (demo.demo, demo.HELP, demo.EPILOG),
+    "tune": (tune.tune, tune.HELP, tune.EPILOG),
+    "evaluate": (evaluate.evaluate, evaluate.HELP, evaluate.EPILOG),
+    "decide": (decide.decide, decide.HELP, decide.EPILOG),
+    "metrics": (metrics.metrics, metrics.HELP, metrics.EPILOG),
+}.items():
+    _does, _help, _epilog = _command
+    app.command(_name, cls=Plain, help=_help, epilog=_epilog)(_does)
 
 
 def main() -> None:

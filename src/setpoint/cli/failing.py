@@ -63,7 +63,8 @@ def report_json(error: Exception) -> None:
     elif isinstance(error, SetpointError):
         sentence = worded(error)
     else:  # a mistake in the usage has its sentence without the words around it
-        sentence = str(getattr(error, "message", error))
+        say = getattr(error, "format_message", lambda: f"unexpected error: {error}")
+        sentence = str(say())
     print_json({"error": sentence, "kind": type(error).__name__})
 
 
@@ -88,7 +89,7 @@ def worded(error: SetpointError) -> str:
     if isinstance(error, DataError | KindError):  # a GoalError quotes the goal, which is left alone
         for pattern, words in _WORDS:
             message = re.sub(pattern, words, message)
-    return message
+    return message.rstrip()
 
 
 def _typed(value: str) -> str:

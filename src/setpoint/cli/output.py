@@ -34,6 +34,7 @@ _ASCII = {
     **{"ŷ": "yhat", "ȳ": "ymean", "→": "->"},
 }
 _APART = 2  #: blanks between the columns of a table
+_LARGE = 1e12  #: whole numbers from here on are written with an exponent
 _NARROW = 16  #: columns of text are not made narrower while another way is left
 
 Json = Annotated[
@@ -226,12 +227,14 @@ def command() -> str:
 
 
 def number(value: float | None, otherwise: str = "empty") -> str:
-    """A number in four significant digits; None is an empty rate.
+    """A number in four significant digits, a whole one in full; None is an empty rate.
 
-    >>> number(0.98765), number(1.0), number(None)
-    ('0.9877', '1', 'empty')
+    >>> number(0.98765), number(1.0), number(31415.0), number(None)
+    ('0.9877', '1', '31415', 'empty')
     """
-    return otherwise if value is None else f"{value:.4g}"
+    if value is None:
+        return otherwise
+    return f"{value:.0f}" if abs(value) < _LARGE and value % 1 == 0 else f"{value:.4g}"
 
 
 def count(many: int, one: str, several: str | None = None) -> str:

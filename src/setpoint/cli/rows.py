@@ -43,7 +43,7 @@ class Roles:
     classes : tuple of str, optional
         Names of the classes, in the order of ``scores``; the names of the columns without it.
     sought : tuple of str
-        Columns that the goal or the rule names: groups as well, where the file has them.
+        Columns that the goal or the rule names: groups as well.
 
     Without ``labels`` and ``scores`` they are the columns "label" and "score".
     """
@@ -167,7 +167,7 @@ def read_rows(path: Path, roles: Roles) -> Rows:
         roles,
         labels=roles.labels or usual_column(table, LABEL, "label"),
         scores=roles.scores or usual_column(table, SCORE, "score"),
-        groups=(*roles.groups, *(n for n in roles.sought if _is_new_group(table, roles, n))),
+        groups=tuple(dict.fromkeys((*roles.groups, *_sought(table, roles)))),
     )
     read = {"multiclass": _multiclass, "multilabel": _multilabel, "ranking": _ranking}
     rows = read.get(roles.task, _binary)(table, roles)
@@ -193,8 +193,9 @@ def usual_column(table: pd.DataFrame, names: tuple[str, ...], role: str) -> tupl
     )
 
 
-def _is_new_group(table: pd.DataFrame, roles: Roles, name: str) -> bool:
-    return name in table.columns and name not in roles.groups
+def _sought(table: pd.DataFrame, roles: Roles) -> list[str]:
+    """Group columns without an option; the word "group" need not be the name of one."""
+    return [name for name in roles.sought if name != "group" or name in table.columns]
 
 
 def group_values(table: pd.DataFrame, name: str, role: str) -> np.ndarray:

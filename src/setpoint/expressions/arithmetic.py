@@ -95,6 +95,8 @@ class Expression(Measurable):
         return Power(self, float(exponent))
 
     def __neg__(self) -> Expression:
+        if isinstance(self, Product) and isinstance(self.factors[0], Number):
+            return Product((Number(-self.factors[0].value), *self.factors[1:]))
         return Product((Number(-1.0), self))
 
     def __abs__(self) -> Expression:

@@ -1,0 +1,151 @@
+"""`setpoint evaluate`: the figures of the library on other rows, and an exit code for a break."""
+
+import json
+
+import pytest
+
+import setpoint as sp
+
+GOAL = "maximize recall subject to precision >= 0.8"
+
+
+@pytest.fixture
+def tuned(run, scores, tmp_path):
+    """Tune with some options; the file of the rule."""
+
+    def call(*options):
+        out = tmp_path / "rule.json"
+        result = run("tune", scores, *options, "--out", out, "--force")
+        assert result.exit_code == 0, result.stderr
+        return out
+
+    return call
+
+
+@pytest.fixture
+def held(table, tmp_path):
+    """Other rows: half of the table, the labels of some of them turned."""
+    other = table.iloc[100:].reset_index(drop=True)
+    other.loc[:30, "label"] = 1 - other.loc[:30, "label"]
+    other["answer"] = other["label"].map({1: "yes", 0: "no"})
+    path = tmp_path / "held.csv"
+    other.to_csv(path, index=False)
+    return path, other
+
+
+def test_json_is_the_evaluation_of_the_library(run, tuned, held):
+    rule_file, (path, rows) = tuned("-g", GOAL), held
+    result = run("evaluate", rule_file, path, "--json")
+    found = sp.evaluate(sp.DecisionRule.load(rule_file), rows["label"], rows["score"])
+    data = json.loads(result.stdout)
+    assert data["sentence"] == str(found)
+    assert (data["value"], data["holds"]) == (found.value, found.holds)
+    assert data["constraints"][0]["value"] == found.kept[0].value
+    assert data["decided"]["of"] == 100
+    assert result.exit_code == 3
+    assert not found.holds
+
+
+def test_screen_of_a_broken_constraint(run, tuned, held):
+    result = run("evaluate", tuned("-g", GOAL), held[0])
+    assert result.exit_code == 3
+    flat = " ".join(result.stdout.split())
+    for said in (f"Goal {GOAL}", "100 rows;", "Operating point score >=", ">= 0.8 BROKEN"):
+        assert said in flat
+    assert "Decided" in flat
+    assert "precision >= 0.8 BROKEN (" in flat
+
+
+def test_all_holds_on_the_same_rows(run, tuned, scores):
+    result = run("evaluate", tuned("-g", GOAL), scores)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "BROKEN" not in result.stdout
+
+
+def test_the_rule_knows_its_positive_label(run, tuned, held):
+    path, rows = held
+    plain = json.loads(run("evaluate", tuned("-g", GOAL), path, "--json").stdout)
+    rule_file = tuned("-g", GOAL, "--label", "answer", "--positive", "yes")
+    named = json.loads(run("evaluate", rule_file, path, "--label", "answer", "--json").stdout)
+    assert named["sentence"] == plain["sentence"]
+    assert named["data"]["positive"] == "yes"
+    result = run("evaluate", rule_file, path, "--label", "answer", "--positive", "no")
+    assert result.exit_code == 2
+    assert "--positive no contradicts the rule" in result.stderr
+
+
+def test_groups_of_the_goal_and_of_the_rule_are_found(run, tuned, held):
+    goal = 'maximize accuracy subject to gap(recall, by="sex") <= 0.9'
+    rule_file = tuned("-g", goal, "--kind", "per-group", "--group", "age")
+    path, rows = held
+    data = json.loads(run("evaluate", rule_file, path, "--weight", "weight", "--json").stdout)
+    found = sp.evaluate(
+        sp.DecisionRule.load(rule_file),
+        rows["label"],
+        rows["score"],
+        sample_weight=rows["weight"],
+        group={"sex": rows["sex"].to_numpy(), "age": rows["age"].to_numpy()},
+    )
+    assert data["sentence"] == str(found)
+    assert data["data"]["weight"] == "weight"
+
+
+@pytest.mark.parametrize(("label", "classes"), [("animal", ()), ("code", ("--classes", "0,1,2"))])
+def test_multiclass(run, tuned, held, label, classes):
+    columns = ("--label", label, "--scores", "cat,dog,owl")
+    rule_file = tuned("--task", "multiclass", *columns, *classes, "-g", "maximize macro(f1)")
+    path, rows = held
+    result = run("evaluate", rule_file, path, *columns, "--json")
+    assert result.exit_code == 0, result.stderr
+    scores = rows[["cat", "dog", "owl"]].to_numpy()
+    found = sp.evaluate(sp.DecisionRule.load(rule_file), rows[label].to_numpy(), scores)
+    assert json.loads(result.stdout)["sentence"] == str(found)
+
+
+def test_multilabel_and_top_k(run, tuned, held):
+    path, rows = held
+    columns = ("--label", "label,other", "--scores", "score,other_score")
+    rule_file = tuned("--task", "multilabel", *columns, "-g", "maximize macro(f1)")
+    result = run("evaluate", rule_file, path, "--scores", "score,other_score", "--json")
+    y, scores = rows[["label", "other"]].to_numpy(), rows[["score", "other_score"]].to_numpy()
+    found = sp.evaluate(sp.DecisionRule.load(rule_file), y, scores)
+    assert json.loads(result.stdout)["sentence"] == str(found)
+    rule_file = tuned("-g", 'maximize precision_at_k(3, by="query")', "--query", "query")
+    result = run("evaluate", rule_file, path, "--query", "query")
+    assert result.exit_code == 0, result.stderr
+    assert "the 3 highest scores of each query" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scores", "dog,cat,owl"], "say --scores cat,dog,owl"),
+        (["--scores", "dog,cat"], "this rule needs one score per class (cat, dog, owl)"),
+    ],
+)
+def test_scores_that_do_not_fit_the_rule(run, tuned, held, options, sentence):
+    columns = ("--label", "animal", "--scores", "cat,dog,owl")
+    rule_file = tuned("--task", "multiclass", *columns, "-g", "maximize macro(f1)")
+    result = run("evaluate", rule_file, held[0], "--label", "animal", *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_what_is_no_rule(run, scores):
+    result = run("evaluate", scores, scores)
+    assert result.exit_code == 2
+    assert "is not a rule" in result.stderr
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_nothing_overflows(run, tuned, held, columns):
+    result = run("evaluate", tuned("-g", GOAL), held[0], columns=columns)
+    assert max(map(len, result.stdout.splitlines())) <= columns
+
+
+def test_the_way_tune_names_works(run, scores, tmp_path, held):
+    shown = run("tune", scores, "-g", GOAL, "--out", tmp_path / "rule.json", columns=200).stdout
+    line = next(line for line in shown.splitlines() if "Check it" in line)
+    _, args = line.split(" evaluate ")
+    args = [str(held[0]) if a == "held.csv" else a for a in args.split()]
+    assert run("evaluate", *args).exit_code == 3
