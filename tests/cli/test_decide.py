@@ -38,7 +38,7 @@ def test_columns_are_kept_and_one_is_added(run, tuned, scores, table, tmp_path, 
 
 
 def test_text_goes_out_as_it_came(run, tuned, tmp_path):
-    rule_file, rule = tuned("-g", "maximize f1")
+    rule_file, _ = tuned("-g", "maximize f1")
     new, out = tmp_path / "new.csv", tmp_path / "decided.csv"
     new.write_text('id,score,note\n007,9.50,NA\n008,-9.0,"a, b"\n')
     assert run("decide", rule_file, new, "--out", out).exit_code == 0

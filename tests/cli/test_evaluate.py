@@ -63,7 +63,7 @@ def test_all_holds_on_the_same_rows(run, tuned, scores):
 
 
 def test_the_rule_knows_its_positive_label(run, tuned, held):
-    path, rows = held
+    path, _ = held
     plain = json.loads(run("evaluate", tuned("-g", GOAL), path, "--json").stdout)
     rule_file = tuned("-g", GOAL, "--label", "answer", "--positive", "yes")
     named = json.loads(run("evaluate", rule_file, path, "--label", "answer", "--json").stdout)
@@ -149,3 +149,11 @@ def test_the_way_tune_names_works(run, scores, tmp_path, held):
     _, args = line.split(" evaluate ")
     args = [str(held[0]) if a == "held.csv" else a for a in args.split()]
     assert run("evaluate", *args).exit_code == 3
+
+
+def test_the_way_tune_names_to_decide_works(run, scores, tmp_path):
+    shown = run("tune", scores, "-g", GOAL, "--out", tmp_path / "rule.json", columns=200).stdout
+    line = next(line for line in shown.splitlines() if "Use it" in line)
+    args = line.split(" decide ")[1].split()
+    places = {"new.csv": scores, "decided.csv": tmp_path / "decided.csv"}
+    assert run("decide", *(places.get(a, a) for a in args)).exit_code == 0

@@ -222,6 +222,15 @@ def test_more_than_two_labels_are_all_named(run, tmp_path):
     assert result.stderr == ""
 
 
+def test_two_labels_that_differ_by_case_only(run, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score\nyes,0.9\nYes,0.1\nYes,0.2\n")
+    result = run("tune", path, "-g", "maximize f1", "--positive", "yes", "--json")
+    about = strict(result.stdout)["data"]
+    assert about["differ_only_by_case"] == [["Yes", "yes"]]
+    assert "against" not in about
+
+
 @pytest.mark.parametrize("role", ["label", "score"])
 def test_usual_column_that_is_missing_names_its_option(run, table, tmp_path, role):
     path = tmp_path / "scores.csv"

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any, cast
 
 import typer
@@ -133,7 +133,8 @@ def main() -> None:
         try:
             app(prog_name="setpoint")
         finally:
-            sys.stdout.flush()
+            with suppress(OSError, ValueError, AttributeError):  # full, closed, not there
+                sys.stdout.flush()
 
 
 @contextmanager
@@ -147,4 +148,4 @@ def _leaving_readers() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(pipe, before)
+        signal.signal(pipe, signal.SIG_DFL if before is None else before)

@@ -268,13 +268,12 @@ def _share(label: str, y: np.ndarray) -> dict[str, Any]:
 
 
 def _against(values: Sequence[Any], positive: Any) -> dict[str, Any]:
-    """Where there are more than two labels: the others with their rows, and any mere spellings."""
+    """The other labels with their rows where they are several, and labels spelled alike."""
     counts = Counter(values)
-    if len(counts) < 3:
-        return {}
     others = {str(v): n for v, n in counts.most_common() if v != positive}
     spelled: dict[str, list[str]] = {}
     for value in counts:
         spelled.setdefault(str(value).casefold(), []).append(str(value))
     alike = [sorted(names) for names in spelled.values() if len(names) > 1]
-    return {"against": others, **({"differ_only_by_case": alike} if alike else {})}
+    said = {"against": others if len(others) > 1 else None, "differ_only_by_case": alike}
+    return {name: what for name, what in said.items() if what}

@@ -11,7 +11,6 @@ import numpy as np
 from setpoint._core.errors import KindError
 from setpoint._core.words import listing
 from setpoint.cli.output import count
-from setpoint.cli.rows import SCORE
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Label
 
@@ -30,7 +29,7 @@ def score_columns(rule: DecisionRule, given: Sequence[str]) -> tuple[str, ...]:
         raise KindError(
             f"this rule needs one score per {what} ({listing(classes)}): say --scores with "
             f"{count(len(classes), 'column')}, in that order; given: "
-            f"{listing(given or SCORE) if given else 'none'}."
+            f"{listing(given) or 'none'}."
         )
     if set(given) == set(classes) and tuple(given) != classes:
         raise KindError(

@@ -217,22 +217,31 @@ def _usage(
     if out is None:
         facts.append(("Keep it", "--out rule.json"))
     name = out or Path("rule.json")
-    columns = " ".join(_columns(rows))
+    checked = " ".join(_columns(rows, "label", "score", "weight", "query"))
+    given = " ".join(_columns(rows, "score", "query"))
     return [
         *facts,
-        ("Check it", f"{command()} evaluate {name} held.csv {columns}"),
-        ("Use it", "import setpoint as sp"),
+        ("Check it", f"{command()} evaluate {shlex.quote(str(name))} held.csv {checked}"),
+        (
+            "Use it",
+            f"{command()} decide {shlex.quote(str(name))} new.csv {given} --out decided.csv",
+        ),
+        ("in Python", "import setpoint as sp"),
         ("", f"rule = sp.DecisionRule.load({json.dumps(name.as_posix(), ensure_ascii=False)})"),
         ("", f"decisions = rule.decide(scores{group})"),
     ]
 
 
-def _columns(rows: Rows) -> list[str]:
-    """The columns as options of ``setpoint evaluate``; what the rule knows is left out."""
+def _columns(rows: Rows, *wanted: str) -> list[str]:
+    """Columns as options of the next command; the rule knows its groups and its positive label."""
     about = rows.about
     labels = [about["label"]] if "label" in about else [x["label"] for x in about.get("labels", ())]
-    options = [("--label", ",".join(labels))] if labels else []
-    several = len(rows.score_names) > 1
-    options.append(("--scores" if several else "--score", ",".join(rows.score_names)))
-    options.extend((f"--{name}", about[name]) for name in ("weight", "query") if name in about)
-    return [f"{option} {shlex.quote(value)}" for option, value in options]
+    several = "scores" if len(rows.score_names) > 1 else "score"
+    options = {
+        "label": ("label", ",".join(labels)),
+        "score": (several, ",".join(rows.score_names)),
+        "weight": ("weight", about.get("weight")),
+        "query": ("query", about.get("query")),
+    }
+    pairs = [options[name] for name in wanted]
+    return [f"--{option} {shlex.quote(column)}" for option, column in pairs if column]
