@@ -2,7 +2,8 @@
 
 Each is a :class:`SetpointError` and also the built-in exception a Python user would catch:
 ``ValueError`` where a value is wrong, ``TypeError`` where the kind of thing is wrong. The message
-is a sentence that names the value and the way out.
+is a sentence that names the value and the way out. They are shown under the name they are
+imported by, ``setpoint.DataError``.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from __future__ import annotations
 class SetpointError(Exception):
     """Base class of all errors raised on purpose by Setpoint."""
 
+    __module__ = "setpoint"
+
 
 class GoalError(SetpointError, ValueError):
     """The goal, or an expression in it, does not say something that can be meant."""
+
+    __module__ = "setpoint"
 
 
 class GoalSyntaxError(GoalError):
@@ -28,6 +33,8 @@ class GoalSyntaxError(GoalError):
     start, stop : int
         The offending part is ``text[start:stop]``.
     """
+
+    __module__ = "setpoint"
 
     def __init__(self, sentence: str, text: str, start: int, stop: int | None = None) -> None:
         self.sentence = sentence
@@ -44,10 +51,16 @@ class GoalSyntaxError(GoalError):
 class DataError(SetpointError, ValueError):
     """The rows given cannot be used: wrong values, lengths, labels, weights, columns."""
 
+    __module__ = "setpoint"
+
 
 class KindError(SetpointError, TypeError):
     """An argument is of the wrong kind: booleans for scores, a constraint as a truth value."""
 
+    __module__ = "setpoint"
+
 
 class FileError(SetpointError, ValueError):
     """A file cannot be read as what it should be, or cannot be written."""
+
+    __module__ = "setpoint"

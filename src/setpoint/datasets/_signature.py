@@ -28,7 +28,7 @@ def refuse_other_type(path: Path, head: bytes, expected: str) -> None:
     >>> refuse_other_type(Path("a.csv"), b"PAR1", "text")
     Traceback (most recent call last):
         ...
-    setpoint._core.errors.FileError: "a.csv" holds Parquet, not text; rename it to end in .parquet.
+    setpoint.FileError: "a.csv" holds Parquet, not text; rename it to end in .parquet.
     """
     for signature, kind, way_out in _SIGNATURES:
         if head.startswith(signature) and kind != expected:
@@ -41,7 +41,7 @@ def refuse_repeated(path: Path, names: Sequence[str]) -> None:
     >>> refuse_repeated(Path("a.csv"), ["x", "y", "x"])
     Traceback (most recent call last):
         ...
-    setpoint._core.errors.FileError: "a.csv" has 2 columns named "x"; rename them.
+    setpoint.FileError: "a.csv" has 2 columns named "x"; rename them.
     """
     for name, times in Counter(names).items():
         if times > 1:

@@ -41,7 +41,7 @@ def column(table: pd.DataFrame, name: str, role: str) -> pd.Series:
     >>> column(table, "frad", "label")
     Traceback (most recent call last):
         ...
-    setpoint._core.errors.DataError: there is no column "frad" (label). Did you mean "fraud"? The
+    setpoint.DataError: there is no column "frad" (label). Did you mean "fraud"? The
     columns are "amount", "fraud".
     """
     times = int(np.sum(table.columns == name))
@@ -88,7 +88,7 @@ def numbers(table: pd.DataFrame, name: str, role: str) -> np.ndarray:
     >>> numbers(pd.DataFrame({"p": [0.2, "high"]}), "p", "score")
     Traceback (most recent call last):
         ...
-    setpoint._core.errors.DataError: column "p" (score) has 1 value that is not a number, the first
+    setpoint.DataError: column "p" (score) has 1 value that is not a number, the first
     is "high" in data row 2.
     """
     series = column(table, name, role)

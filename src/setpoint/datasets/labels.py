@@ -72,7 +72,7 @@ def labelled(table: pd.DataFrame, target: str, positive: Any = None) -> Labelled
     >>> labelled(table, "fraud")
     Traceback (most recent call last):
         ...
-    setpoint._core.errors.DataError: column "fraud" holds "no", "yes": say which one is positive,
+    setpoint.DataError: column "fraud" holds "no", "yes": say which one is positive,
     for example positive="yes".
     """
     series = column(table, target, "label")

@@ -45,7 +45,7 @@ def check(goal: Goal, task: Task | str | None = None) -> Goal:
     >>> check(Goal.parse("maximize recall subject to precision >= 1.2"))
     Traceback (most recent call last):
     ...
-    setpoint._core.errors.GoalError: "precision >= 1.2" can never hold: precision lies in [0, 1]
+    setpoint.GoalError: "precision >= 1.2" can never hold: precision lies in [0, 1]
     """
     goal = Goal.of(goal)
     kind = Task.make(task).kind
@@ -139,7 +139,7 @@ def _reachable(constraint: Constraint) -> None:
     else:
         never, always = below or above, False
     if never:
-        percent = f"; did you mean {bound:g}%?" if high == 1 and 1 < bound <= 100 else ""
+        percent = f"; did you mean {bound:g}%?" if high == 1 and 2 <= bound <= 100 else ""
         raise GoalError(f'"{constraint}" can never hold: {span}{percent}')
     if always:
         raise GoalError(f'"{constraint}" always holds and asks for nothing: {span}')
