@@ -77,8 +77,10 @@ class Columns:
         """A group column by name."""
         if column not in self.groups:
             names = list(self.groups)
-            hint = did_you_mean(column, names, f"given were: {listing(names)}." if names else "")
-            raise DataError(f'the goal speaks of the column "{column}": pass it as group=. {hint}')
+            way = "group=…" if column == "group" else f'group={{"{column}": …}}'
+            hint = did_you_mean(column, names, f"given: {listing(names)}") if names else ""
+            hint = f"; {hint}" if hint else ""
+            raise DataError(f'the goal speaks of the column "{column}": pass it as {way}{hint}')
         return self.groups[column]
 
     @property

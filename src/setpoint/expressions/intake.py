@@ -97,9 +97,8 @@ def _declared(task: Task, groups: Mapping[str, np.ndarray]) -> None:
         known = task.group_values(name)
         if known is None:
             continue
-        strange = ~np.isin(
-            values, np.array(known, dtype=values.dtype if values.dtype.kind in "US" else None)
-        )
+        text = values.dtype.kind in "US"
+        strange = ~np.isin(values, np.array([k for k in known if isinstance(k, str) == text]))
         if strange.any():
             row = int(np.flatnonzero(strange)[0])
             value = values[row : row + 1].tolist()[0]
