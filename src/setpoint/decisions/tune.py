@@ -129,28 +129,21 @@ def _kind(kind: str | None, task: str, top: AtK | None) -> str:
 
 def _both_sides(columns: Columns) -> None:
     """Tuning needs rows of both classes, with weight."""
-    actual = columns.actual
-    weight = np.ones(columns.size) if columns.weight is None else columns.weight
-    if columns.task.kind == "binary" and columns.weight is None:
-        positives = int(np.count_nonzero(actual))
-        if 0 < positives < columns.size:
-            return
+    actual = columns.actual if columns.weight is None else columns.actual[columns.weight > 0]
     if columns.task.kind == "multiclass":
-        if np.unique(actual[weight > 0]).size > 1:
-            return
-        only = columns.classes[int(actual[weight > 0][0])]
-        raise DataError(f"y_true holds only the class {only!r}; choosing needs at least two")
-    matrix = actual.reshape(columns.size, -1)
-    mass = weight @ matrix
-    for j, positive in enumerate(np.atleast_1d(mass)):
-        if not 0 < positive < weight.sum():
-            name = columns.classes[j] if columns.task.kind == "multilabel" else None
-            side = columns.classes[1 if positive > 0 else 0] if name is None else int(positive > 0)
-            place = "y_true" if name is None else f"label {name!r} of y_true"
-            raise DataError(
-                f"{place} holds only the class {side!r} (with weight); choosing a threshold needs "
-                "rows of both classes"
-            )
+        if (actual == actual[0]).all():
+            only = columns.classes[int(actual[0])]
+            raise DataError(f"y_true holds only the class {only!r}; choosing needs at least two")
+        return
+    labels = actual.reshape(actual.shape[0], -1)  # (n, 1) or (n, L)
+    for j in np.flatnonzero(labels.all(0) | ~labels.any(0)):
+        several = columns.task.kind == "multilabel"
+        side = int(labels[0, j]) if several else columns.classes[int(labels[0, j])]
+        place = f"label {columns.classes[j]!r} of y_true" if several else "y_true"
+        raise DataError(
+            f"{place} holds only the class {side!r} (with weight); choosing a threshold needs rows "
+            "of both classes"
+        )
 
 
 def _group_column(columns: Columns, by: str | None) -> str:
