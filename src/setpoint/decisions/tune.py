@@ -136,7 +136,7 @@ def _both_sides(columns: Columns) -> None:
             raise DataError(f"y_true holds only the class {only!r}; choosing needs at least two")
         return
     labels = actual.reshape(actual.shape[0], -1)  # (n, 1) or (n, L)
-    for j in np.flatnonzero(labels.all(0) | ~labels.any(0)):
+    for j in np.flatnonzero(np.asarray(labels.all(0) | ~labels.any(0))):
         several = columns.task.kind == "multilabel"
         side = int(labels[0, j]) if several else columns.classes[int(labels[0, j])]
         place = f"label {columns.classes[j]!r} of y_true" if several else "y_true"
