@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from setpoint._core.errors import GoalError
@@ -80,6 +81,10 @@ class Problem:
 
     def leaves(self) -> dict[Any, None]:
         """All leaves of the objective and the constraints."""
+        return self._leaves
+
+    @cached_property
+    def _leaves(self) -> dict[Any, None]:
         parts = [self.objective, *(side for c in self.constraints for side in c.sides)]
         return dict.fromkeys(leaf for part in parts for leaf in part.leaves())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from setpoint.decisions.frontier import Frontier, spread_over
@@ -53,13 +55,23 @@ def _improves_without(readings: Scan, j: int, index: int) -> bool:
 
 
 def _frontier(problem: Problem, sweep: Sweep, readings: Scan, also: list[int]) -> Frontier:
+    """The trade-off at some hundred candidates, the chosen one among them."""
     indices = np.union1d(spread_over(sweep.size), np.array(also, np.int64))
-    points = [_point(problem, sweep, int(i)) for i in indices]
+    env = {leaf: sweep.at(leaf, indices) for leaf in problem.leaves()}
+    judged = [constraint.judge(env) for constraint in problem.constraints]
     return Frontier(
         objective=str(problem.goal.objective),
         constraints=tuple(map(str, problem.goal.constraints)),
         thresholds=tuple(sweep.thresholds[indices].astype(float).tolist()),
-        values=tuple(p.value for p in points),
-        sides=tuple(tuple(p.sides[j] for p in points) for j in range(len(problem.constraints))),
-        feasible=tuple(p.feasible for p in points),
+        values=_column(*problem.objective.read(env), indices.size),
+        sides=tuple(_column(j.value, j.defined, indices.size) for j in judged),
+        feasible=tuple(readings.feasible()[indices].tolist()),
     )
+
+
+def _column(values: Any, defined: Any, size: int) -> tuple[float | None, ...]:
+    """Values as a column, None where they are not defined."""
+    pairs = zip(
+        np.broadcast_to(values, size).tolist(), np.broadcast_to(defined, size).tolist(), strict=True
+    )
+    return tuple(float(value) if ok else None for value, ok in pairs)

@@ -47,6 +47,10 @@ class Sweep:
 
     def state(self, leaf: Total, start: int, stop: int) -> np.ndarray | float:
         """The total at candidates ``start:stop``; a float where no decision enters."""
+        return self.at(leaf, slice(start, stop))
+
+    def at(self, leaf: Total, where: slice | np.ndarray) -> np.ndarray | float:
+        """The total at any candidates."""
         if not isinstance(leaf, Total):
             raise GoalError(f'"{leaf}" does not follow from a threshold')
         positive = self._columns.classes[1]
@@ -56,37 +60,40 @@ class Sweep:
             # correct = (decided and actual) or neither; its negation swaps the two
             hit = Event(rest.literals | {Literal(ACTUAL, holds=literal.holds)})
             miss = Event(rest.literals | {Literal(ACTUAL, holds=not literal.holds)})
-            return self._decided(hit, start, stop) + self._left(miss, start, stop)
+            return self._decided(hit, where) + self._left(miss, where)
         if sides == {True}:
-            return self._decided(rest, start, stop)
+            return self._decided(rest, where)
         if sides == {False}:
-            return self._left(rest, start, stop)
+            return self._left(rest, where)
         return 0.0 if sides else self._total(rest)
 
-    def _decided(self, event: Event, start: int, stop: int) -> np.ndarray:
+    def _decided(self, event: Event, where: slice | np.ndarray) -> np.ndarray:
         """Total of the event among the decided rows."""
         negative = Literal(ACTUAL, holds=False)
         # Counts can be subtracted; of weights a difference would leave a speck where 0 belongs.
         if self._columns.weight is None and negative in event.literals:
             rest = Event(event.literals - {negative})
-            return self._decided(rest, start, stop) - self._decided(rest & _POSITIVE, start, stop)
+            return self._decided(rest, where) - self._decided(rest & _POSITIVE, where)
         if not event.literals and self._columns.weight is None and self._ends is None:
-            return np.arange(start, stop, dtype=np.float64)  # one more row at each candidate
+            # one more row at each candidate
+            if isinstance(where, slice):
+                return np.arange(where.start, where.stop, dtype=np.float64)
+            return where.astype(np.float64)
         if event not in self._sums:
             self._sums[event] = self._cumulate(event)
-        return self._sums[event][start:stop].astype(np.float64, copy=False)
+        return self._sums[event][where].astype(np.float64, copy=False)
 
-    def _left(self, event: Event, start: int, stop: int) -> np.ndarray:
+    def _left(self, event: Event, where: slice | np.ndarray) -> np.ndarray:
         """Total of the event among the rows not decided."""
         if self._columns.weight is None:
-            return self._total(event) - self._decided(event, start, stop)
+            return self._total(event) - self._decided(event, where)
         if event not in self._rests:  # summed from the other end, for the same reason
             self._rests[event] = self._cumulate(event, backwards=True)
-        return self._rests[event][start:stop]
+        return self._rests[event][where]
 
     def _total(self, event: Event) -> float:
         if event not in self._all:
-            self._all[event] = float(self._decided(event, self.size - 1, self.size)[0])
+            self._all[event] = float(self._decided(event, slice(self.size - 1, self.size))[0])
         return self._all[event]
 
     def _cumulate(self, event: Event, backwards: bool = False) -> np.ndarray:

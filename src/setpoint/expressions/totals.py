@@ -62,6 +62,10 @@ class Total(Leaf):
     def latex(self) -> str:
         return rf"\#[\text{{{self.text()[0][1:-1]}}}]"
 
+    def key(self) -> tuple:
+        """Written out, since every reading looks its totals up by it."""
+        return ("Total", self.event.key(), self.quantity)
+
     def __hash__(self) -> int:
         return hash(self.key())
 
