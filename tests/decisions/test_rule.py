@@ -163,3 +163,18 @@ def test_a_group_column_by_name():
     assert rule.decide(S, group={"sex": G}).tolist() == rule.decide(S, group=G).tolist()
     with pytest.raises(sp.DataError, match="sex"):
         rule.decide(S, group={"age": G})
+
+
+def test_top_k_with_constraints_on_the_same_k():
+    rule = sp.tune(
+        "maximize recall_at_k(20) subject to precision_at_k(20) >= 0.5, fpr <= 0.2", Y, S
+    )
+    decided = rule.decide(S)
+    assert rule.held[0].value == pytest.approx(sp.precision(Y, decided))
+    assert rule.held[1].value == pytest.approx(sp.fpr(Y, decided))
+    assert rule.feasible == all(h.holds for h in rule.held)
+
+
+def test_gradients_in_weights_do_no_harm():
+    weight = torch.ones(N, requires_grad=True)
+    assert float(sp.f1(torch.as_tensor(Y), torch.as_tensor(S > 1), weight)) == sp.f1(Y, S > 1)

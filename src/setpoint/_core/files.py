@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from setpoint._core.errors import FileError
@@ -17,6 +18,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     FileError
         If the folder does not exist or cannot be written; nothing is left behind.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(f"the name of a file is needed; got {path!r}")
     target = Path(path)
     # Not tempfile: its files are private to their owner, whatever the umask says.
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -26,11 +29,12 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
-    except OSError as error:
-        reason = error.strerror or error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise FileError(f'cannot write "{target}": {reason}. Nothing was written.') from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(ValueError):  # a name that no file can have
+            part.unlink(missing_ok=True)
     return target
 
 

@@ -53,7 +53,7 @@ def search_offsets(problem: Problem, seed: int = 0) -> Offsets:
     """Offsets by search, shrunk by cross-fitting; a factor that keeps the goal is preferred."""
     columns, sign = problem.columns, problem.goal.sign
     held_out: dict[float, dict[Any, float]] = {factor: {} for factor in FACTORS}
-    for rows in _folds(columns.actual, seed):
+    for rows in _folds(columns, seed):
         inside, outside = columns.take(~rows), columns.take(rows)
         offsets = climb(replace(problem, columns=inside), pairs=False)
         for factor, totals in held_out.items():
@@ -153,14 +153,8 @@ class Rows:
 
     @cached_property
     def order(self) -> list[int]:
-        """The classes to move, large ones first; the largest is the anchor and stays at 0.
-
-        Ordered by size and name, so that the order of the columns says nothing.
-        """
-        sizes = np.bincount(self.actual, minlength=len(self.columns.classes))
-        names = self.columns.classes
-        ranked = sorted(range(len(names)), key=lambda c: (-sizes[c], str(names[c])))
-        return ranked[1:]
+        """The classes to move; the largest is the anchor and stays at 0."""
+        return _by_size(self.columns)[1:]
 
     def amounts(self, event: Event) -> np.ndarray:
         """Weight × membership of each row in an event without decisions."""
@@ -230,14 +224,21 @@ class OffsetSweep:
         return np.broadcast_to(found, actual.shape) == literal.holds
 
 
-def _folds(actual: np.ndarray, seed: int) -> list[np.ndarray]:
+def _folds(columns: Columns, seed: int) -> list[np.ndarray]:
     """Masks of FOLDS folds, each class spread evenly over them."""
-    random = np.random.default_rng(seed)
-    order = random.permutation(actual.size)
+    actual = columns.actual
+    order = np.random.default_rng(seed).permutation(actual.size)
     fold = np.empty(actual.size, np.int64)
     start = 0
-    for label in np.unique(actual):
+    for label in _by_size(columns):
         rows = order[actual[order] == label]
         fold[rows] = (start + np.arange(rows.size)) % FOLDS
         start += rows.size
     return [fold == f for f in range(FOLDS) if np.any(fold == f) and not np.all(fold == f)]
+
+
+def _by_size(columns: Columns) -> list[int]:
+    """The classes, large ones first, then by name: the order of the columns says nothing."""
+    names = columns.classes
+    sizes = np.bincount(columns.actual, minlength=len(names))
+    return sorted(range(len(names)), key=lambda c: (-sizes[c], str(names[c])))

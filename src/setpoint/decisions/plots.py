@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import GoalError
+from setpoint._core.errors import GoalError, KindError
 from setpoint.decisions.curves import MetricCurve
 from setpoint.decisions.rule import DecisionRule
 
@@ -23,6 +23,10 @@ def plot_curve(curve: MetricCurve, ax: Any = None, **style: Any) -> Any:
     **style
         Passed to ``ax.plot``.
     """
+    if not isinstance(curve, MetricCurve):
+        raise KindError(
+            f"a curve is needed, from roc_curve, pr_curve or metric_curve; got {curve!r}"
+        )
     ax = _axes(ax)
     ax.plot(curve.x, curve.y, **{"drawstyle": "default", "linewidth": 1.6, **style})
     ax.set_xlabel(curve.x_name)
@@ -44,6 +48,8 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
         Which constraint gives the x axis.
     ax : matplotlib axes, optional
     """
+    if not isinstance(rule, DecisionRule):
+        raise KindError(f"a DecisionRule is needed, from sp.tune; got {rule!r}")
     frontier = rule.frontier
     if frontier is None:
         raise GoalError(

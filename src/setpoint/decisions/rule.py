@@ -325,11 +325,13 @@ class DecisionRule:
         """Read a rule that :meth:`save` wrote; nothing in the file is executed."""
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, TypeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise FileError(f'cannot read "{path}": {reason}') from error
+        except SetpointError:
+            raise
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise FileError(f'"{path}" is not a rule: {error}') from error
+        except (OSError, TypeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f'cannot read "{path}": {reason}') from error
 
 
 def _is_cut(x: object) -> bool:

@@ -14,7 +14,7 @@ from setpoint.decisions.offsets import decide_classes, search_offsets
 from setpoint.decisions.problem import Point, Problem
 from setpoint.decisions.rule import KINDS, DecisionRule
 from setpoint.decisions.threshold import tune_threshold
-from setpoint.expressions import AtK, Columns, Expression, Label, Named, Task, take_in
+from setpoint.expressions import AtK, Columns, Curve, Expression, Label, Named, Task, take_in
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, check
 
@@ -87,6 +87,8 @@ def tune(
     check(goal, task)
     top = _top_k(goal)
     chosen = _kind(kind, task.kind, top)
+    if not isinstance(random_state, int) or random_state < 0:
+        raise KindError(f"random_state is a whole number, 0 or more; got {random_state!r}")
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
@@ -278,6 +280,14 @@ def _tune_top_k(goal: Goal, columns: Columns, top: AtK | None) -> DecisionRule:
         raise GoalError("constraints beside precision_at_k need a binary task without queries")
     decided = replace(columns, decided=rule.decide(columns.scores))
     problem = Problem.ground(goal, decided)
+    for text, constraint in zip(goal.constraints, problem.constraints, strict=True):
+        leaves = [leaf for side in constraint.sides for leaf in side.leaves()]
+        curves = [leaf for leaf in leaves if isinstance(leaf, Curve)]
+        if any(not isinstance(c, AtK) or replace(c, given=top.given) != top for c in curves):
+            raise GoalError(
+                f'"{text}" ranks other rows than the first {top.k} of all; constrain precision_at_k'
+                f"({top.k}), recall_at_k({top.k}) or metrics of decisions"
+            )
     point = problem.judge(decided)  # k alone decides: there is nothing else to reach
     alone = [excess <= SLACK for excess in point.excess]
     held = problem.held(point, point.sides, alone, [False] * len(alone))

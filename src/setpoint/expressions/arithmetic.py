@@ -6,7 +6,6 @@ this file; ``>= <= ==`` build constraints; equality compares normal forms.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -90,8 +89,8 @@ class Expression(Measurable):
     def __pow__(self, exponent: Any) -> Expression:
         if not is_real(exponent):
             raise KindError(f"an exponent must be a number; got {exponent!r}")
-        if not math.isfinite(exponent) or exponent == 0:
-            raise GoalError(f"an exponent is finite and not 0; got {exponent!r}")
+        if not 0 < abs(exponent) <= 16:
+            raise GoalError(f"an exponent is a number up to 16, and not 0; got {exponent!r}")
         return Power(self, float(exponent))
 
     def __neg__(self) -> Expression:
@@ -141,7 +140,10 @@ def _lift(x: Any, operator: str) -> Expression:
     if isinstance(x, Expression):
         return x
     if is_real(x):
-        return Number(float(x))
+        try:
+            return Number(float(x))
+        except OverflowError as error:
+            raise GoalError("a number in an expression is too large") from error
     raise KindError(
         f"{x!r} cannot stand beside {operator} in an expression; numbers and metrics can"
     )
@@ -159,6 +161,8 @@ class Number(Expression):
     value: float
 
     def __post_init__(self) -> None:
+        if self.value == 0:
+            object.__setattr__(self, "value", 0.0)  # not −0.0, which is written otherwise
         if self.value != self.value or self.value in (float("inf"), float("-inf")):
             raise GoalError(f"{self.value} cannot stand in an expression; numbers are finite")
 

@@ -128,6 +128,8 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
             f'{name} hold {bad:.6g}, which is not a probability; say score="logit" or "raw", '
             "or pass probabilities"
         )
+    if matrix and bool((abs(s) > 1e150).any()):
+        raise DataError(f"{name} reach beyond 1e150; scale them down")
     if matrix and task.classes is not None and s.shape[1] != len(task.classes):
         raise DataError(
             f"{name} have {s.shape[1]} columns for {len(task.classes)} classes "
@@ -183,7 +185,7 @@ def take_names(x: Any, name: str, n: int) -> np.ndarray:
 
 def _weight(x: Any, n: int) -> Array:
     w = floating(numeric(array_of(x, "sample_weight", 1, n), "sample_weight"))
-    w = w if is_tensor(w) else w.astype(np.float64)
+    w = w.detach() if is_tensor(w) else w.astype(np.float64)
     ok = namespace(w).isfinite(w) & (w >= 0)
     if not bool(ok.all()):
         row = int(np.flatnonzero(~to_numpy(ok))[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.arrays import Array, is_tensor, to_numpy
+from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import listing
 
@@ -17,6 +17,8 @@ def array_of(x: Any, name: str, dims: int, n: int | None = None) -> Array:
     """An array or tensor of ``dims`` dimensions and ``n`` rows; lists and series are read."""
     if isinstance(x, str | bytes | Mapping) or x is None or np.isscalar(x):
         raise KindError(f"{name} must be an array with one entry per row; got {x!r}")
+    if is_tensor(x) and (x.layout != namespace(x).strided or x.device.type == "meta"):
+        raise KindError(f"{name} is a tensor without plain values; pass a dense one")
     if isinstance(x, np.ma.MaskedArray):
         raise KindError(f"{name} is a masked array; drop the masked rows, or fill them")
     try:

@@ -11,7 +11,14 @@ from typing import Any
 from setpoint._core.errors import GoalError
 from setpoint._core.reals import is_real
 from setpoint.expressions import Expression, Over, Ratio, Sum, Total, rate
-from setpoint.expressions.events import actual, correct, decided, not_actual, not_decided
+from setpoint.expressions.events import (
+    actual,
+    correct,
+    decided,
+    incorrect,
+    not_actual,
+    not_decided,
+)
 from setpoint.expressions.intervals import NONNEGATIVE
 from setpoint.metrics.row import HIGHER, LOWER, NEITHER, Row, metric
 
@@ -31,7 +38,7 @@ npv = metric("npv", rate(not_actual, given=not_decided))
 fdr = metric("fdr", rate(not_actual, given=decided), LOWER)
 false_omission_rate = metric("false_omission_rate", rate(actual, given=not_decided), LOWER)
 accuracy = metric("accuracy", rate(correct))
-error_rate = metric("error_rate", 1 - rate(correct), LOWER)
+error_rate = metric("error_rate", rate(incorrect), LOWER)
 balanced_accuracy = metric("balanced_accuracy", Over("present", recall, "class"))
 positive_rate = metric("positive_rate", rate(decided), NEITHER)
 prevalence = metric("prevalence", rate(actual), NEITHER)
@@ -67,7 +74,7 @@ def f_beta(beta: float) -> Expression:
     >>> f_beta(2)([1, 1, 0], [1, 0, 0])
     0.5555555555555556
     """
-    if not is_real(beta) or not 0 < beta < math.inf:
+    if not is_real(beta) or not 0 < beta <= 1e6:
         raise GoalError(f"f_beta({beta!r}): beta is a positive number")
     return metric("f_beta", _f_beta(float(beta)), arguments=((None, float(beta)),))
 
@@ -148,7 +155,7 @@ ROWS = (
         _SK + "accuracy_score",
         "share of rows decided correctly; multilabel: all labels right",
     ),
-    Row("error_rate", error_rate, "1 − accuracy", _SK + "zero_one_loss", "share decided wrongly"),
+    Row("error_rate", error_rate, "wrong / rows", _SK + "zero_one_loss", "share decided wrongly"),
     Row(
         "balanced_accuracy",
         balanced_accuracy,

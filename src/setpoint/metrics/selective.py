@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from setpoint.expressions import Event, Literal, Ratio, Total, rate
-from setpoint.expressions.events import CORRECT, kept
+from setpoint.expressions import Ratio, Total, rate
+from setpoint.expressions.events import incorrect, kept
 from setpoint.metrics.row import LOWER, Row, metric
 
-_wrong = Event(frozenset([Literal(CORRECT, holds=False)]))
-
 coverage = metric("coverage", rate(kept))
-selective_risk = metric("selective_risk", Ratio(Total(_wrong & kept), Total(kept)), LOWER)
+selective_risk = metric("selective_risk", Ratio(Total(incorrect & kept), Total(kept)), LOWER)
 
 ROWS = (
     Row("coverage", coverage, "kept / rows", "brute force", "share of rows decided at all"),
