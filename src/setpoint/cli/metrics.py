@@ -113,7 +113,7 @@ def _properties(expression: Expression) -> dict[str, Any]:
     return {
         "range": list(expression.interval()),
         "direction": _BETTER.get(expression.better() or 0, "neither way is better by itself"),
-        "judges": " and ".join(sorted(expression.needs())),
+        "judges": " and ".join(sorted(expression.needs() - {"rows"})) or "labels",
         "latex": latex,
         "example_goals": example_goals(expression),
     }
