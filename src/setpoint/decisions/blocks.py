@@ -130,14 +130,6 @@ class Terrain:
         }
         return self.problem.at(self._constant | env)
 
-    def levels(self, share: Total, given: Total, blocks: Sequence[Block]) -> list[np.ndarray]:
-        """A rate of each block along its positions, such as its recall."""
-        found = []
-        for b in blocks:
-            top, bottom = (np.asarray(b.sweep.state(t, 0, b.sweep.size)) for t in (share, given))
-            found.append(np.broadcast_to(top / np.maximum(bottom, 1e-300), b.sweep.size))
-        return found
-
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
@@ -187,11 +179,11 @@ def search(problem: Problem, blocks: Sequence[Block]) -> tuple[list[int], str]:
         mesh = terrain.mesh(start, {b: np.arange(size) for b, size in enumerate(terrain.sizes)})
         return mesh.unravel(start, problem.scan(mesh).choose()[0]), EXACT
     climb = _Climb(problem, terrain)
-    starts = climb.best_of(_starts(terrain, blocks))
+    starts = climb.best_of(_starts(blocks))
     return max(map(climb.from_start, starts), key=climb.rank), LOCAL
 
 
-def _starts(terrain: Terrain, blocks: Sequence[Block]) -> list[list[int]]:
+def _starts(blocks: Sequence[Block]) -> list[list[int]]:
     """Places where all blocks are alike: in threshold, share decided, recall, FPR or precision."""
     pooled = np.unique(np.concatenate([b.sweep.thresholds[1:] for b in blocks]))[::-1]
     places = [
@@ -200,10 +192,16 @@ def _starts(terrain: Terrain, blocks: Sequence[Block]) -> list[list[int]]:
     ]
     rates = ((decided, EVERYTHING), (decided, actual), (decided, not_actual), (actual, decided))
     for of, given in rates:
-        levels = terrain.levels(Total(of & given), Total(given), blocks)
+        levels = [_level(block.sweep, of & given, given) for block in blocks]
         aims = np.r_[np.geomspace(1e-3, 0.1, 12), np.linspace(0.12, 1, 45)]
         places += [[int(np.abs(along - aim).argmin()) for along in levels] for aim in aims]
     return places
+
+
+def _level(sweep: Sweep, of: Event, given: Event) -> np.ndarray:
+    """A rate along the positions of a block, such as its recall."""
+    top, bottom = (np.asarray(sweep.state(Total(e), 0, sweep.size)) for e in (of, given))
+    return np.broadcast_to(top / np.maximum(bottom, 1e-300), sweep.size)
 
 
 @dataclass(frozen=True, eq=False)
