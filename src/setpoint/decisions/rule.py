@@ -253,7 +253,7 @@ class DecisionRule:
         alone = [h for h in self.held if h.alone is False]
         if alone:
             return "; ".join(map(_never, alone))
-        if any(h.alone is None for h in self.held) or self.search not in ("exact",):
+        if any(h.alone is None for h in self.held) or self.search != "exact":
             return f"no rule was found that meets {names}; the search did not see every rule"
         if len(self.held) == 1:
             return f"{self.goal.objective} is an empty rate wherever {names} holds"

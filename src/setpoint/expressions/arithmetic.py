@@ -117,7 +117,7 @@ class Expression(Measurable):
         if isinstance(other, Expression):
             return self.normal().key() == other.normal().key()
         if is_real(other):
-            return Constraint(self, "==", Number(float(other)))  # type: ignore[arg-type]
+            return Constraint(self, "==", _lift(other, "=="))
         return NotImplemented
 
     def __hash__(self) -> int:
@@ -150,7 +150,7 @@ def _lift(x: Any, operator: str) -> Expression:
 
 
 def _flat(node: type[Sum] | type[Product], a: Expression, b: Expression) -> Expression:
-    """A + b or a · b; a longer sum on the left takes b in, so that long sums stay shallow."""
+    """Give a + b or a · b; a longer sum on the left takes b in, so long sums stay shallow."""
     return node((*a.children(), b) if isinstance(a, node) else (a, b))
 
 

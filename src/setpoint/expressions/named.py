@@ -16,7 +16,7 @@ from setpoint.expressions.events import Label
 from setpoint.expressions.intervals import Interval
 from setpoint.expressions.leaf import Leaf
 from setpoint.expressions.node import ATOM
-from setpoint.expressions.writing import literal_text
+from setpoint.expressions.writing import latex_text, literal_text
 
 Arguments = tuple[tuple[str | None, Label], ...]
 
@@ -68,8 +68,7 @@ class Named(Expression):
         return f"{self.name}({', '.join(written)})", ATOM
 
     def latex(self) -> str:
-        escaped = self.text()[0].replace("_", r"\_")
-        return rf"\mathrm{{{escaped}}}"
+        return rf"\mathrm{{{latex_text(self.text()[0])}}}"
 
     def interval(self) -> Interval:
         return self.span

@@ -73,12 +73,18 @@ class Over(Expression):
             )
         if self.how == "micro" and any(isinstance(x, Over) for x in self.inner.walk()):
             raise GoalError(f"micro({self.inner}): a micro average takes a metric of one class")
+        if self.how == "micro" and "scores" in self.inner.needs():
+            raise GoalError(f"micro({self.inner}): only totals of decisions add up; use macro")
 
     def read(self, env: Mapping[Any, Any]) -> Reading:
         raise GoalError(f'"{self}" must be expanded over rows before it is read')
 
     def expand(self, domain: Domain) -> Expression:
         """Write the reduction out over the values present or declared."""
+        if self.by == "class" and not domain.classes:
+            raise GoalError(f'"{self}" is taken over classes, and a {domain.kind} task has none')
+        if self.by == BIN and domain.kind != "regression":
+            raise GoalError(f'"{self}" is taken over target bins, which only a regression task has')
         if self.how in ("summed", "present") and domain.side is None:
             self._needs_one_decision_a_row(domain)
         if self.how == "micro":
