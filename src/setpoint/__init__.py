@@ -6,6 +6,8 @@
 'maximize recall subject to precision >= 0.9'
 """
 
+import importlib
+
 from setpoint import datasets, metrics
 from setpoint._core.errors import (
     DataError,
@@ -62,9 +64,27 @@ __all__ = [
     "metrics",
 ]
 __all__ += metrics.__all__
+__all__ += ["GoalLoss", "METHODS", "SURROGATES"]
+
+
+#: what needs torch: name -> module, loaded when it is first asked for
+_LATE = {
+    "GoalLoss": "setpoint.losses",
+    "METHODS": "setpoint.methods",
+    "SURROGATES": "setpoint.surrogates",
+    "methods": "setpoint.methods",
+    "surrogates": "setpoint.surrogates",
+    "GoalClassifier": "setpoint.estimators",
+    "load": "setpoint.estimators",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Name the nearest public word for one that there is not."""
-    hint = did_you_mean(name, __all__, "see setpoint.__all__")
+    """Load what needs torch when it is asked for; name the nearest word for what there is not."""
+    if name in _LATE:
+        module = importlib.import_module(_LATE[name])
+        found = module if _LATE[name].endswith(f".{name}") else getattr(module, name)
+        globals()[name] = found
+        return found
+    hint = did_you_mean(name, [*__all__, *_LATE], "see setpoint.__all__")
     raise AttributeError(f'setpoint has no "{name}": {hint}')

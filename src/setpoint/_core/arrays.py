@@ -62,6 +62,39 @@ def square_root(x: Any) -> Any:
     return x.sqrt() if is_tensor(x) else np.sqrt(x)
 
 
+def lowest(x: Any, axis: int) -> Any:
+    """The least along an axis, which stays with length 1."""
+    return x.amin(axis, keepdim=True) if is_tensor(x) else x.min(axis, keepdims=True)
+
+
+def highest(x: Any, axis: int) -> Any:
+    """The greatest along an axis."""
+    return x.amax(axis) if is_tensor(x) else x.max(axis)
+
+
+def greater(a: Any, b: Any) -> Any:
+    """The greater of two arrays, elementwise."""
+    return a.maximum(b) if is_tensor(a) else np.maximum(a, b)
+
+
+def join(parts: list[Any], axis: int) -> Any:
+    """Arrays or tensors one behind the other."""
+    return namespace(*parts).concatenate(parts, axis)
+
+
+def inverse(x: Any) -> Any:
+    """1/x, and 0 where x is not positive."""
+    if not hasattr(x, "ndim"):
+        return 1 / x if x > 0 else 0.0
+    filled = x > 0
+    return filled / where(filled, x, 1.0) if is_tensor(x) else filled / (x + ~filled)
+
+
+def exponential(x: Any) -> Any:
+    """The exponential of a number, an array or a tensor."""
+    return x.exp() if is_tensor(x) else np.exp(x)
+
+
 def to_numpy(x: Any) -> np.ndarray:
     """``x`` on the host as a numpy array (lists and data frame columns included)."""
     if not is_tensor(x):

@@ -10,13 +10,11 @@ from typing import Any
 from setpoint._core.errors import GoalError
 from setpoint.decisions.rule import Held
 from setpoint.expressions import (
-    Best,
     Columns,
     Constraint,
     Curve,
     Domain,
     Expression,
-    Named,
     Scan,
     Total,
     scan,
@@ -24,7 +22,7 @@ from setpoint.expressions import (
 from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.events import KEPT
 from setpoint.expressions.scan import Candidates
-from setpoint.goals import Goal
+from setpoint.goals import Goal, lower
 
 
 @dataclass(frozen=True)
@@ -129,19 +127,6 @@ class Problem:
             )
             for j, text in enumerate(self.goal.constraints)
         )
-
-
-def lower(goal: Goal) -> Goal:
-    """``maximize recall_at_precision(p)`` as ``maximize recall subject to precision >= p``."""
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
-    if not isinstance(body, Best):
-        return goal
-    if body.sense != goal.sign:
-        better = "maximize" if body.sense > 0 else "minimize"
-        raise GoalError(f'"{goal}": {goal.objective} is the best value already; {better} it')
-    return Goal(goal.sense, body.objective, (body.constraint, *goal.constraints))  # type: ignore[arg-type]
 
 
 def _moved_by_decisions(text: object, leaves: list[Any]) -> None:

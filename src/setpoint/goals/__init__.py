@@ -7,5 +7,6 @@ evaluate and to compare; they are part of this room's vocabulary.
 from setpoint.expressions import Constraint, Task
 from setpoint.goals.discipline import check
 from setpoint.goals.goal import Goal, maximize, minimize
+from setpoint.goals.lowering import lower
 
-__all__ = ["Constraint", "Goal", "Task", "check", "maximize", "minimize"]
+__all__ = ["Constraint", "Goal", "Task", "check", "lower", "maximize", "minimize"]

@@ -1,0 +1,20 @@
+"""Methods: a goal becomes a program. Each accepts or refuses, lowers, and recovers."""
+
+from setpoint.methods.costs import Costs
+from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.method import Method, Recovered
+from setpoint.methods.pairwise import Pairwise
+from setpoint.methods.soft_set import GRID, SoftSet
+from setpoint.methods.table import METHODS, method
+
+__all__ = [
+    "GRID",
+    "METHODS",
+    "Costs",
+    "CrossEntropy",
+    "Method",
+    "Pairwise",
+    "Recovered",
+    "SoftSet",
+    "method",
+]

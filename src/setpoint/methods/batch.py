@@ -1,0 +1,229 @@
+"""A batch: a model's outputs and what they should have been, checked and in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from setpoint._core.errors import DataError, KindError
+from setpoint._core.words import listing
+from setpoint.methods.cells import Cells
+
+
+class Batch:
+    """Rows of a batch; a row of a multilabel task counts once for each label.
+
+    Attributes
+    ----------
+    logits : torch.Tensor
+        (N,), or (N, K) for multiclass; float32 or wider. N = n · L for multilabel.
+    actual : torch.Tensor
+        (N,): 0. or 1. like the logits, or the index of the class.
+    weight : torch.Tensor or None
+        (N,).
+    table : torch.Tensor or None
+        (N,) which of the tables of ``Cells`` a row belongs to; None where there is one.
+    rows : int
+        n.
+    probability : torch.Tensor
+        Sigmoid or softmax of the logits.
+    log_probability : torch.Tensor or None
+        (N, K), for multiclass.
+    host : bool
+        Whether small sums are computed on the host, as numpy: true for tensors that lie there,
+        unless a graph is being compiled. A dozen numbers cost numpy a tenth of what they cost
+        tensors; on a device they stay tensors, and nobody waits for them.
+    """
+
+    __slots__ = (
+        "actual",
+        "host",
+        "log_probability",
+        "logits",
+        "probability",
+        "rows",
+        "table",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        logits: Tensor,
+        actual: Tensor,
+        weight: Tensor | None,
+        table: Tensor | None,
+        rows: int,
+    ) -> None:
+        self.logits, self.actual, self.weight = logits, actual, weight
+        self.table, self.rows = table, rows
+        if logits.ndim == 1:
+            self.log_probability = None
+            self.probability = torch.sigmoid(logits)
+        else:
+            self.log_probability = F.log_softmax(logits, 1)
+            self.probability = self.log_probability.exp()
+        self.host = logits.is_cpu and not torch.compiler.is_compiling()
+
+    def weighed(self, amounts: Tensor) -> Tensor:
+        """wᵢ · amountᵢ, for (N,) or (N, K)."""
+        if self.weight is None:
+            return amounts
+        return amounts * (self.weight if amounts.ndim == 1 else self.weight[:, None])
+
+    @property
+    def place(self) -> Tensor:
+        """(N,) index of (table, actual), flattened."""
+        actual = self.actual.to(torch.int32) if self.logits.ndim == 1 else self.actual
+        if self.table is None:
+            return actual
+        return self.table * (2 if self.logits.ndim == 1 else self.logits.shape[1]) + actual
+
+    def small(self, x: Any) -> Any:
+        """A small tensor in the form that small sums are computed in."""
+        if not self.host or not isinstance(x, Tensor):
+            return x
+        return x.numpy() if x.ndim else x.item()
+
+
+def take_batch(cells: Cells, outputs: Tensor, target: Any, weight: Any, group: Any) -> Batch:
+    """Check the shapes of a batch and bring it into one form. No value is looked at."""
+    if not isinstance(outputs, Tensor) or not outputs.is_floating_point():
+        kind = outputs.dtype if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise KindError(f"logits must be a tensor of floats; got {kind}")
+    target = _tensor(target, "target", outputs)
+    logits, actual = (_several if cells.kind == "multiclass" else _flat)(cells, outputs, target)
+    n = outputs.shape[0]
+    if n == 0:
+        raise DataError("the batch is empty; leave it out")
+    if weight is not None:
+        weight = _tensor(weight, "weight", outputs).to(logits.dtype)
+        if weight.shape != (n,):
+            raise DataError(f"weight must have shape ({n},); got {tuple(weight.shape)}")
+    table = _codes(cells, group, n, outputs) if cells.task.groups else None
+    if cells.several:
+        own = torch.arange(cells.labels, device=outputs.device)
+        table = own.repeat(n) if table is None else (table[:, None] * cells.labels + own).flatten()
+        weight = None if weight is None else weight.repeat_interleave(cells.labels)
+    return Batch(logits, actual, weight, table, n)
+
+
+def cross_entropy(rows: Batch) -> Any:
+    """Σ wᵢ CEᵢ."""
+    z, y, w = rows.logits, rows.actual, rows.weight
+    if rows.log_probability is not None:
+        log_p = rows.log_probability.gather(1, y[:, None])[:, 0]
+        return rows.small(-(log_p.sum() if w is None else torch.dot(log_p, w)))
+    if w is None:
+        return rows.small(F.softplus(z).sum()) - rows.small(torch.dot(z, y))
+    return rows.small(torch.dot(w, F.softplus(z) - z * y))
+
+
+def cross_entropy_pull(rows: Batch) -> Tensor:
+    """∂CEᵢ/∂logits of each row, without its weight."""
+    p = rows.probability
+    return p - (rows.actual if p.ndim == 1 else F.one_hot(rows.actual, p.shape[1]))
+
+
+def batch_mass(rows: Batch, cells: Cells) -> tuple[Any, int]:
+    """Σ wᵢ over the rows (not over their labels), and the number of rows."""
+    if rows.weight is None:
+        return float(rows.rows), rows.rows
+    return rows.small(rows.weight.sum()) / cells.labels, rows.rows
+
+
+def _tensor(x: Any, name: str, like: Tensor) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise KindError(f"{name} must be a tensor; got {type(x).__name__}")
+    if x.device != like.device:
+        raise KindError(f"{name} is on {x.device} and the logits on {like.device}; move one of them")
+    return x
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
+
+
+def _flat(cells: Cells, outputs: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    if outputs.ndim == 1 and target.shape == outputs.shape and not cells.several:
+        logits = _wide(outputs)
+        return logits, target if target.dtype == logits.dtype else target.to(logits.dtype)
+    if cells.several:
+        if outputs.ndim != 2 or outputs.shape[1] != cells.width:
+            raise DataError(
+                f"logits must have shape (n, {cells.width}), one column per label; "
+                f"got {tuple(outputs.shape)}"
+            )
+    elif not (outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)):
+        more = ""
+        if outputs.ndim == 2:
+            more = "; for one of several classes say task=Task.multiclass(classes)"
+        raise DataError(
+            f"logits of a binary goal have shape (n,) or (n, 1); got {tuple(outputs.shape)}{more}"
+        )
+    if target.numel() != outputs.numel() or target.shape[:1] != outputs.shape[:1]:
+        raise DataError(
+            f"logits have shape {tuple(outputs.shape)} and target {tuple(target.shape)}; "
+            "they must agree"
+        )
+    logits = _wide(outputs).reshape(-1)
+    return logits, target.reshape(-1).to(logits.dtype)
+
+
+def _several(cells: Cells, outputs: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    if outputs.ndim != 2 or outputs.shape[1] != cells.width:
+        raise DataError(
+            f"logits must have shape (n, {cells.width}), one column per class; "
+            f"got {tuple(outputs.shape)}"
+        )
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.shape != outputs.shape[:1]:
+        raise DataError(
+            f"target must hold one class index per row, shape ({outputs.shape[0]},); "
+            f"got {tuple(target.shape)}"
+        )
+    return _wide(outputs), target.long()
+
+
+def _codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
+    """One code per row from the codes of each declared group column."""
+    names = [name for name, _ in cells.task.groups]
+    if group is None:
+        raise DataError(f"the goal speaks of {listing(names)}: pass group=, the code of each row")
+    given = group if isinstance(group, Mapping) else {names[0]: group}
+    if len(names) > 1 and not isinstance(group, Mapping):
+        raise DataError(f"there are {len(names)} group columns: pass group={{name: codes}}")
+    code = torch.zeros(n, dtype=torch.long, device=like.device)
+    for name, values in cells.task.groups:
+        if name not in given:
+            raise DataError(f'the goal speaks of the column "{name}": pass group={{"{name}": …}}')
+        column = _tensor(given[name], f'group "{name}"', like)
+        if column.shape != (n,) or column.is_floating_point():
+            raise DataError(
+                f'group "{name}" must hold one code 0…{len(values) - 1} per row, shape ({n},)'
+            )
+        code = code * len(values) + column.long()
+    return code
+
+
+def check_values(batch: Batch, cells: Cells) -> None:
+    """Refuse targets, weights and groups that no row can have; waits for the device."""
+    y, w, table = batch.actual, batch.weight, batch.table
+    if batch.logits.ndim == 1:
+        if not bool(((y == 0) | (y == 1)).all()):
+            odd = y[(y != 0) & (y != 1)][0].item()
+            raise DataError(f"target must hold 0 and 1; got {odd:g}")
+    elif bool(((y < 0) | (y >= cells.width)).any()):
+        odd = y[(y < 0) | (y >= cells.width)][0].item()
+        raise DataError(f"target must hold class indices 0…{cells.width - 1}; got {odd}")
+    if w is not None and not bool((w.isfinite() & (w >= 0)).all()):
+        odd = w[~(w.isfinite() & (w >= 0))][0].item()
+        raise DataError(f"weight must be finite and not negative; got {odd:g}")
+    if table is not None and bool(((table < 0) | (table >= cells.shape[0])).any()):
+        raise DataError("group holds a code that the task does not declare")
+    if not bool(batch.logits.isfinite().all()):
+        raise DataError("the logits of the first batch hold NaN or infinity")

@@ -1,0 +1,247 @@
+"""A goal lowered to cells: objective, constraints and their prices, all at once.
+
+Objective and constraints are stacked as fractions of cells,
+
+    eⱼ(c) = Σᵣ Mⱼᵣ (Aᵣ·c) / (Bᵣ·c) + kⱼ,      ∂eⱼ/∂c = Σᵣ Mⱼᵣ (Aᵣ − (Aᵣ·c / Bᵣ·c) Bᵣ) / (Bᵣ·c),
+
+and what is no sum of fractions (mcc, g_mean) is read as a tree and differentiated by autograd. A
+constraint N/D >= b stands cleared, as N − b D >= 0 over the D that perfect decisions would give:
+its pull neither vanishes nor explodes where nothing is decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import mul
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from setpoint._core.arrays import greater, inverse, is_tensor, join, namespace
+from setpoint._core.errors import GoalError
+from setpoint.expressions import Constraint, Expression, Several, Total
+from setpoint.expressions.fractional import Form, cleared, fractions
+from setpoint.goals import Goal
+from setpoint.methods.cells import Cells
+
+#: least divisor of an objective's fraction, relative to what perfect decisions would give
+FLOOR = 0.01
+FEW = 4  #: so many fractions are read as plain numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """One thing to be made small: sign · (left − right); two-sided where it must be 0."""
+
+    expression: Expression
+    sign: float
+    equal: bool = False
+    text: str = ""
+
+
+class Matrices(NamedTuple):
+    """Objective and constraints over cells: r fractions, 1 + m things wanted, l leaves."""
+
+    read: Any  #: (cells, 3 r) tops, bottoms, least divisors
+    write: Any  #: (2 r, cells) gradients of tops, and of bottoms where they fall
+    mix: Any  #: (r, 1 + m)
+    count: Any  #: (l, cells)
+    equal: Any  #: (m,)
+
+
+class Lowered(nn.Module):
+    """The objective F and the constraints v <= 0 of a goal, as functions of cells.
+
+    Parameters
+    ----------
+    goal : Goal
+    cells : Cells
+
+    Notes
+    -----
+    Cells are given per unit of mass, (T, cells): one table for each of T thresholds. F is in the
+    units of the objective, counted so that lower is better and, where it is bounded, 0 is perfect.
+    """
+
+    def __init__(self, goal: Goal, cells: Cells) -> None:
+        super().__init__()
+        self.goal, self.cells = goal, cells
+        domain = cells.domain
+        objective = goal.objective.expand(domain)
+        high = goal.objective.interval()[1]
+        self.offset = high if goal.sign > 0 and high < float("inf") else 0.0
+        self.wanted = [Wanted(objective, -float(goal.sign))]
+        for constraint in goal.constraints:
+            ground = Constraint(
+                constraint.left.expand(domain), constraint.op, constraint.right.expand(domain)
+            )
+            self.wanted += [replace(w, text=str(constraint)) for w in _wanted(ground)]
+        self.leaves = tuple(
+            dict.fromkeys(leaf for w in self.wanted for leaf in w.expression.leaves())
+        )
+        self._stack()
+        self._scale_free()
+
+    @property
+    def constraints(self) -> list[str]:
+        """The constraint that each multiplier belongs to."""
+        return [w.text for w in self.wanted[1:]]
+
+    def _stack(self) -> None:
+        """Write what is fractional as matrices over cells, and keep the rest as trees."""
+        tops, bottoms, falls, mix = [], [], [], []
+        self.trees: list[int] = []
+        for j, wanted in enumerate(self.wanted):
+            parts = fractions(wanted.expression)
+            if parts is None:
+                self.trees.append(j)
+                continue
+            clear = cleared(parts) if j and not wanted.equal else None
+            if clear is not None:
+                settled = self.cells.settled(self._weights(clear[1]))
+                rows = [(wanted.sign, self._weights(clear[0]), settled, 0.0)]
+            else:
+                rows = [
+                    (wanted.sign * p.scale, self._weights(p.top), self._weights(p.bottom), 1.0)
+                    for p in parts
+                ]
+            for scale, top, bottom, falling in rows:
+                tops.append(top)
+                bottoms.append(bottom)
+                falls.append(falling)
+                mix.append([scale if i == j else 0.0 for i in range(len(self.wanted))])
+        shape = len(tops), int(np.prod(self.cells.shape))
+        top, bottom = (np.array(x, dtype=np.float64).reshape(shape) for x in (tops, bottoms))
+        floor = np.array([FLOOR * self.cells.settled(row) for row in bottom]).reshape(shape)
+        self._host = Matrices(
+            read=np.concatenate([top, bottom, floor]).T,
+            write=np.concatenate([top, -bottom * np.reshape(falls, (-1, 1))]),
+            mix=np.array(mix, dtype=np.float64).reshape(len(tops), len(self.wanted)),
+            count=np.array([self.cells.mask(x) for x in self.leaves]).reshape(-1, shape[1]),
+            equal=np.array([w.equal for w in self.wanted[1:]], dtype=np.float64),
+        )
+        rows = zip(mix, top, bottom, floor, strict=True)
+        few = len(tops) <= FEW and shape[1] == 4 and len(self.wanted) == 1 and not self.trees
+        self._few = [(m[0], *map(np.ndarray.tolist, row)) for m, *row in rows] if few else []
+        for name, matrix in self._host._asdict().items():
+            tensor = torch.from_numpy(np.ascontiguousarray(matrix)).to(torch.get_default_dtype())
+            self.register_buffer(name + "_", tensor, persistent=False)
+
+    def _on(self, cells: Any) -> Matrices:
+        """The matrices beside the cells: numpy on the host, tensors elsewhere."""
+        if not is_tensor(cells):
+            return self._host
+        return Matrices(self.read_, self.write_, self.mix_, self.count_, self.equal_)
+
+    def equal_of(self, cells: Any) -> Any:
+        """1 for each constraint that is an equation, beside the cells."""
+        return self._on(cells).equal
+
+    def _weights(self, form: Form) -> np.ndarray:
+        """A weighted sum of totals as a weighted sum of cells; 1 is the mass of all rows."""
+        whole = np.zeros(int(np.prod(self.cells.shape)))
+        for total, coefficient in form.items():
+            whole += coefficient * self.cells.mask(Total() if total is None else total)
+        return whole
+
+    def _scale_free(self) -> None:
+        """Refuse a constraint on counts: a stream of batches does not know how many rows there are."""
+        rng = np.random.default_rng(0)
+        size = int(np.prod(self.cells.shape))
+        count = self._host.count
+        cells = rng.random(size) + 0.1
+        for wanted in self.wanted[1:]:
+            once, twice = (
+                float(wanted.expression.read(dict(zip(self.leaves, count @ c, strict=True))).value)
+                for c in (cells, 2 * cells)
+            )
+            if abs(once - twice) > 1e-9 * max(1.0, abs(once)):
+                raise GoalError(
+                    f'"{wanted.text}" bounds a count, which grows with the number of rows; bound a '
+                    "rate instead, for example fpr or positive_rate"
+                )
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def price_one(self, cells: list[float], scale: float) -> tuple[float, list[float]] | None:
+        """Objective and scale · ∂objective/∂cells at one table, as plain numbers.
+
+        A few fractions of a few cells, without constraints, are a dozen multiplications: Python
+        does them before numpy has looked at its arguments. None where there is more to do.
+        """
+        if not self._few:
+            return None
+        value, slopes = 0.0, [0.0] * len(cells)
+        for mix, top, bottom, floor in self._few:
+            below = max(sum(map(mul, bottom, cells)), sum(map(mul, floor, cells)))
+            if below > 0:
+                share = sum(map(mul, top, cells)) / below
+                value += mix * share
+                step = scale * mix / below
+                slopes = [
+                    s + step * (t - share * b) for s, t, b in zip(slopes, top, bottom, strict=True)
+                ]
+        return value, slopes
+
+    def read(self, cells: Any) -> tuple[Any, Any]:
+        """(T, 1 + m) objective and violations, and what ``prices`` wants to remember."""
+        m = self._on(cells)
+        r = m.mix.shape[0]
+        sums = cells @ m.read  # (T, 3 r): tops, bottoms, floors
+        below, floor = sums[:, r : 2 * r], sums[:, 2 * r :]
+        share_of = inverse(greater(below, floor))
+        share = sums[:, :r] * share_of
+        values = share @ m.mix
+        if self.trees:
+            values = values + self._read_trees(cells, m.count)
+        return values, (share_of, share)
+
+    def prices(self, cells: Any, memory: Any, weights: Any) -> Any:
+        """Σⱼ weightsⱼ ∂eⱼ/∂cells, (T, cells); weights (T, 1 + m) or (1 + m,)."""
+        m = self._on(cells)
+        share_of, share = memory
+        scale = (weights @ m.mix.T) * share_of  # (T, r)
+        whole = join([scale, scale * share], 1) @ m.write
+        if self.trees:
+            whole = whole + self._tree_prices(cells, weights)
+        return whole
+
+    def _read_trees(self, cells: Any, count: Any) -> Any:
+        totals = cells @ count.T
+        env = {leaf: totals[:, i] for i, leaf in enumerate(self.leaves)}
+        nothing = 0 * totals[:, 0]
+        columns = [
+            nothing + self.wanted[j].sign * self.wanted[j].expression.read(env).value
+            if j in self.trees
+            else nothing
+            for j in range(len(self.wanted))
+        ]
+        return namespace(cells).stack(columns, 1)
+
+    def _tree_prices(self, cells: Any, weights: Any) -> Any:
+        """By autograd; on the host too, for lack of anything simpler."""
+        c = torch.as_tensor(cells)
+        w, count = torch.as_tensor(weights).to(c), self.count_.to(c)
+
+        def weighed(c: Tensor) -> Tensor:
+            return (self._read_trees(c, count) * w).sum()
+
+        if torch.compiler.is_compiling():
+            return torch.func.grad(weighed)(c)
+        with torch.enable_grad():
+            leaf = c.detach().requires_grad_()
+            (gradient,) = torch.autograd.grad(weighed(leaf), leaf)
+        return gradient if is_tensor(cells) else gradient.numpy()
+
+
+def _wanted(constraint: Constraint) -> list[Wanted]:
+    """A constraint as things to be <= 0; the least of several >= b is each of them >= b."""
+    left, right = constraint.left, constraint.right
+    if constraint.op == "==":
+        return [Wanted(left - right, 1.0, equal=True)]
+    whole = "min" if constraint.op == ">=" else "max"
+    parts = left.items if isinstance(left, Several) and left.how == whole else (left,)
+    sign = -1.0 if constraint.op == ">=" else 1.0
+    return [Wanted(part - right, sign) for part in parts]

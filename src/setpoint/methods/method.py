@@ -1,0 +1,85 @@
+"""A method: how a goal becomes a program."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from setpoint._core.errors import GoalError
+from setpoint.expressions import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall, Spread, Total
+from setpoint.expressions.events import KEPT
+from setpoint.goals import Goal, Task, check, lower
+from setpoint.programs import StreamProgram
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What a program came to, in the user's units.
+
+    Attributes
+    ----------
+    value : float
+        The goal's objective at the running totals.
+    constraints : tuple of (str, float, float)
+        Each constraint, its value's excess (<= 0 where held), and its multiplier: what one unit of
+        it costs in units of the objective.
+    """
+
+    value: float
+    constraints: tuple[tuple[str, float, float], ...]
+
+
+class Method(ABC):
+    """A way to train on a goal; a frozen dataclass of its options.
+
+    A method says whether it ``accepts`` a goal, lowers it to a program, and recovers what the
+    program came to. It holds no state.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    @abstractmethod
+    def refusal(self, goal: Goal, task: Task) -> str | None:
+        """None if the goal can be trained so, else a sentence why not and what can."""
+
+    @abstractmethod
+    def lower(self, goal: Goal, task: Task) -> StreamProgram:
+        """The program of a goal; raises GoalError with the sentence of ``refusal``."""
+
+    def accepts(self, goal: Goal, task: Task) -> bool:
+        """Whether the goal can be trained so."""
+        return self.refusal(goal, task) is None
+
+    @abstractmethod
+    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+        """What a program came to, in the user's units."""
+
+
+def ready(method: Method, goal: Goal, task: Task) -> Goal:
+    """Check the goal against the task and the method; operating points become constraints."""
+    check(goal, task)
+    why = method.refusal(goal, task)
+    if why is not None:
+        raise GoalError(why)
+    return lower(goal)
+
+
+def not_totals(goal: Goal, task: Task) -> str | None:
+    """Why a goal is no function of totals of decisions, as a sentence; None if it is one."""
+    if task.kind in ("ranking", "regression"):
+        return f"a {task.kind} task has no decisions to train on; binary, multiclass, multilabel do"
+    if task.kind in ("multiclass", "multilabel") and task.classes is None:
+        return f"say which classes there are: Task.{task.kind}(classes)"
+    goal = lower(goal)
+    parts = [goal.objective, *(side for c in goal.constraints for side in c.sides)]
+    for part in parts:
+        for leaf in part.leaves():
+            if isinstance(leaf, Auroc | PrecisionOverRecall):
+                return f'"{part}" judges a ranking, not decisions: use method="pairwise"'
+            if isinstance(leaf, AtK | Ndcg | Curve | Spread):
+                return f'"{part}" is no function of totals of decisions at one threshold'
+            if isinstance(leaf, Total) and (leaf.quantity != "one" or leaf.event.about(KEPT)):
+                return f'"{part}" is about abstaining or errors of regression, not decisions'
+    return None

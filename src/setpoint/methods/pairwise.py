@@ -1,0 +1,192 @@
+"""Pairwise: a ranking goal as a loss over all pairs of a batch, by sorting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import KindError
+from setpoint._core.reals import is_real
+from setpoint.expressions import Auroc, Curve, Named, PrecisionOverRecall
+from setpoint.expressions.events import EVERYTHING
+from setpoint.goals import Goal, Task
+from setpoint.methods.batch import (
+    Batch,
+    batch_mass,
+    check_values,
+    cross_entropy,
+    cross_entropy_pull,
+    take_batch,
+)
+from setpoint.methods.cells import Cells
+from setpoint.methods.method import Method, Recovered, ready
+from setpoint.methods.pairs import auroc_loss, average_precision_loss
+from setpoint.programs import Priced, StreamProgram
+
+
+@dataclass(frozen=True)
+class Pairwise(Method):
+    """Train on auroc (whole or up to a false positive rate) or on average precision.
+
+    Parameters
+    ----------
+    surrogate : {"squared-hinge", "laplace", "logistic"}
+        Of a pair's order, for auroc; see :func:`setpoint.methods.pairs.auroc_loss`.
+    margin : float
+        Of the squared hinge.
+    temperature : float
+        Of the other surrogates, and of the smooth ranks of average precision.
+    cross_entropy : float
+        Share of cross-entropy mixed in, in [0, 1].
+    """
+
+    surrogate: str = "squared-hinge"
+    margin: float = 1.0
+    temperature: float = 1.0
+    cross_entropy: float = 0.0
+
+    name = "pairwise"
+    summary = "auroc and average precision over all pairs of a batch, in O(n log n)"
+
+    def __post_init__(self) -> None:
+        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
+            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
+        one = torch.zeros(2)
+        auroc_loss(one, one, surrogate=self.surrogate, margin=self.margin)  # refuses odd options
+        average_precision_loss(one, one, temperature=self.temperature)
+
+    def refusal(self, goal: Goal, task: Task) -> str | None:
+        if task.kind != "binary":
+            return f'method="pairwise" ranks one class; a {task.kind} task has none of its own'
+        leaf = _curve(goal)
+        if leaf is None or goal.constraints or goal.sign < 0:
+            return (
+                f'"{goal}": method="pairwise" maximizes auroc or average_precision, without '
+                "constraints"
+            )
+        if leaf.where != EVERYTHING or leaf.label is not None or leaf.by is not None:
+            return f'"{goal}" is taken over some of the rows; method="pairwise" ranks all of them'
+        if isinstance(leaf, PrecisionOverRecall) and leaf.min_recall:
+            return f'"{goal}": only the whole curve, average_precision, has a pairwise loss'
+        return None
+
+    def lower(self, goal: Goal, task: Task) -> StreamProgram:
+        ready(self, goal, task)
+        return PairwiseProgram(Cells(task), _curve(goal), self)
+
+    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+        raise KindError("a pairwise loss keeps no totals of the goal; evaluate auroc on rows")
+
+
+class Ranked(NamedTuple):
+    """A batch with the loss of its pairs and the gradient of that."""
+
+    batch: Batch
+    loss: Any
+    gradient: Tensor
+
+    @property
+    def logits(self) -> Tensor:
+        """The batch's logits."""
+        return self.batch.logits
+
+    def small(self, x: Any) -> Any:
+        """As for the batch."""
+        return self.batch.small(x)
+
+
+class PairwiseProgram(StreamProgram):
+    """The mean over pairs of a batch; a batch of one class has no pair and pulls nothing."""
+
+    gathers = True
+
+    def __init__(self, cells: Cells, leaf: Any, method: Pairwise) -> None:
+        super().__init__()
+        self.cells, self.leaf, self.method = cells, leaf, method
+        self.shape = (1, 2)
+        self.register_buffer("start", torch.zeros(0), persistent=False)
+
+    def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Ranked:
+        del group
+        batch = take_batch(self.cells, outputs, target, weight, None)
+        with torch.enable_grad():
+            z = batch.logits.detach().requires_grad_()
+            loss = self._loss(z, batch.actual, batch.weight)
+        (gradient,) = torch.autograd.grad(loss, z)
+        return Ranked(batch, batch.small(loss.detach()), gradient)
+
+    def mass(self, rows: Ranked) -> tuple[Any, int]:
+        return batch_mass(rows.batch, self.cells)
+
+    def measure(self, rows: Ranked, step: Tensor) -> tuple[Any, Any]:
+        del step
+        positive = rows.batch.weighed(rows.batch.actual).sum()
+        pair = torch.stack([positive * 0 + self.mass(rows)[0] - positive, positive])
+        return rows.small(pair[None]), None
+
+    def _loss(self, z: Tensor, y: Tensor, w: Tensor | None) -> Tensor:
+        if isinstance(self.leaf, Auroc):
+            return auroc_loss(
+                z,
+                y,
+                w,
+                surrogate=self.method.surrogate,
+                margin=self.method.margin,
+                temperature=self.method.temperature,
+                max_fpr=self.leaf.max_fpr,
+            )
+        return average_precision_loss(z, y, w, temperature=self.method.temperature)
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        return Priced(0.0, multipliers, totals)
+
+    def pull(
+        self, rows: Ranked, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        del memory, prices, on, step
+        c, batch = self.method.cross_entropy, rows.batch
+        gradient = rows.gradient * ((1 - c) * scale * self.mass(rows)[0])
+        if not c:
+            return gradient
+        return gradient.add_(batch.weighed(cross_entropy_pull(batch)).mul_(c * scale))
+
+    def base(self, rows: Ranked) -> Any:
+        c = self.method.cross_entropy
+        pairs = (1 - c) * rows.loss * self.mass(rows)[0]
+        return pairs + c * cross_entropy(rows.batch) if c else pairs
+
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        del priced, on
+        return base
+
+    def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        del violations, share
+        return multipliers
+
+    def check(self, rows: Ranked) -> None:
+        check_values(rows.batch, self.cells)
+
+    def whole(self, totals: Any) -> Any:
+        return totals.sum()
+
+    def presence(self, totals: Any) -> Any:
+        return (totals[0] > 0) * 1.0
+
+    def notices(self, totals: Any, unseen: Any) -> list[str]:
+        share = float(unseen.max())
+        if share <= 0.2:
+            return []
+        return [
+            f"{share:.0%} of the batches hold rows of one class only, and so no pair: take larger "
+            "batches"
+        ]
+
+
+def _curve(goal: Goal) -> Curve | None:
+    body = goal.objective
+    while isinstance(body, Named):
+        body = body.body
+    return body if isinstance(body, Auroc | PrecisionOverRecall) else None

@@ -1,0 +1,189 @@
+"""Soft-set: the metric itself, on soft decisions.
+
+    loss = (1 − c) · mean over τ of [ F(C_τ) + ρ Σⱼ max(0, vⱼ(C_τ)) ]  +  c · cross-entropy
+
+C_τ are the cells filled with soft memberships H_τ(p). The penalty is exact: for ρ above the
+constraints' multipliers its minimum is that of the constrained problem.
+
+References
+----------
+Tsoi et al., Bridging the Gap, NeurIPS 2022 (binary). Aligning Multiclass Neural Network Classifier
+Criterion with Task Performance Metrics, arXiv 2405.20954 (multiclass; its threshold rule and
+schedule are our reading of the abstract).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from setpoint._core.arrays import join
+from setpoint._core.errors import KindError
+from setpoint._core.reals import is_real
+from setpoint._core.words import did_you_mean
+from setpoint.expressions import Auroc, Named
+from setpoint.goals import Goal, Task
+from setpoint.methods.area import Area
+from setpoint.methods.batch import Batch
+from setpoint.methods.cells import Cells
+from setpoint.methods.classes import SoftClasses
+from setpoint.methods.lowered import Lowered
+from setpoint.methods.method import Method, Recovered, not_totals, ready
+from setpoint.methods.program import GoalProgram
+from setpoint.methods.steps import SoftSteps
+from setpoint.programs import Priced, StreamProgram
+from setpoint.surrogates import Linear, Schedule, Surrogate, schedule, surrogate
+
+GRID = tuple(round(0.1 * k, 1) for k in range(1, 10))  #: the nine thresholds .1, .2, …, .9
+
+
+@dataclass(frozen=True)
+class SoftSet(Method):
+    """Train on the goal's own formula over soft decisions.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate
+        "linear" (δ = .2), "sigmoid" (k = 10), "ramp", or one with other options.
+    thresholds : float, sequence of float or "grid"
+        τ, or several whose losses are averaged; "grid" is .1, .2, …, .9. Binary and multilabel.
+    cross_entropy : float
+        c, the share of cross-entropy, in [0, 1]. Some of it keeps the ranking and cannot collapse.
+    penalty : float
+        ρ, the price of breaking a constraint by one unit.
+    membership : {"softmax", "dynamic"}
+        Of a multiclass task.
+    temperature : float or Schedule
+        1, or annealed towards 0, where soft decisions become hard ones.
+    """
+
+    surrogate: Any = "linear"
+    thresholds: Any = 0.5
+    cross_entropy: float = 0.5
+    penalty: float = 10.0
+    membership: str = "softmax"
+    temperature: Any = 1.0
+
+    name = "soft-set"
+    summary = "the metric's formula on soft decisions, mixed with cross-entropy"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "surrogate", surrogate(self.surrogate))
+        object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
+        object.__setattr__(self, "temperature", schedule(self.temperature, "temperature"))
+        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
+            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
+        if not is_real(self.penalty) or self.penalty < 0:
+            raise KindError(f"penalty={self.penalty!r}: a number, 0 or more")
+        if self.membership not in ("softmax", "dynamic"):
+            hint = did_you_mean(str(self.membership), ("softmax", "dynamic"), "softmax or dynamic")
+            raise KindError(f"membership={self.membership!r}: {hint}")
+        for step in self.steps:  # a temperature that the surrogate cannot take is refused here
+            step.limit(self.temperature.at(0))
+
+    @property
+    def steps(self) -> list[Surrogate]:
+        """The surrogate at each threshold."""
+        return [self.surrogate.at(t) for t in self.thresholds]
+
+    def refusal(self, goal: Goal, task: Task) -> str | None:
+        if _is_area(goal):
+            if task.kind == "binary" and len(self.thresholds) >= 3:
+                return None
+            return (
+                f'"{goal}" is an area under a curve: with several thresholds, '
+                'SoftSet(thresholds="grid"), a binary task has a soft one; '
+                'method="pairwise" is exact'
+            )
+        return not_totals(goal, task)
+
+    def lower(self, goal: Goal, task: Task) -> StreamProgram:
+        ready_goal, cells = ready(self, goal, task), Cells(task)
+        lowered = Area(goal, cells) if _is_area(goal) else Lowered(ready_goal, cells)
+        tables, side, _ = lowered.cells.shape
+        if task.kind == "multiclass":
+            shape = self.surrogate if isinstance(self.surrogate, Linear) else Linear()
+            reader: Any = SoftClasses(tables, side, self.membership, shape, self.temperature)
+        else:
+            reader = SoftSteps(self.surrogate, self.thresholds, tables, self.temperature)
+        return SoftSetProgram(lowered, reader, float(self.cross_entropy), float(self.penalty))
+
+    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+        return recovered(program, totals, multipliers)
+
+
+class SoftSetProgram(GoalProgram):
+    """Prices at soft totals, pulled through the memberships."""
+
+    def __init__(self, lowered: Any, reader: Any, mix: float, penalty: float) -> None:
+        super().__init__(lowered, reader, [0.0] * len(lowered.constraints))
+        self.mix, self.penalty = mix, penalty
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        if isinstance(totals, np.ndarray) and len(totals) == 1:
+            one = self.lowered.price_one(totals[0].tolist(), -1.0)
+            if one is not None:
+                return Priced(one[0] + self.lowered.offset, multipliers, np.array([one[1]]))
+        # a penalty has its own multipliers: ρ where a constraint is broken
+        values, memory = self.lowered.read(totals)
+        value, broken = values[:, 0].sum() / len(values), values[0, 1:]
+        weights = 0 * values - 1 / len(values)
+        if broken.shape[0]:
+            broken = values[:, 1:]
+            active = (broken > 0) - self.lowered.equal_of(totals) * (broken < 0)
+            value = value + self.penalty * (active * broken).sum() / len(values)
+            weights = join([weights[:, :1], weights[:, 1:] * (self.penalty * active)], 1)
+            broken = broken.sum(0) / len(values)
+        prices = self.lowered.prices(totals, memory, weights)
+        return Priced(value + self.lowered.offset, broken, prices)
+
+    def pull(
+        self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        del step
+        share = on * (1 - self.mix)
+        plain = (1 - share) * scale / self.labels
+        return self.reader.pull(rows, memory, prices * (-share * scale), plain)
+
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        share = on * (1 - self.mix)
+        return share * priced.value + (1 - share) * base
+
+    def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        del share
+        return self.penalty * (violations > 0) + 0 * multipliers
+
+
+def recovered(program: Any, totals: Tensor, multipliers: Tensor) -> Recovered:
+    """Objective, violations and multipliers as plain numbers."""
+    values, _ = program.lowered.read(totals)
+    value = -program.lowered.goal.sign * float(values[:, 0].mean())
+    broken = values[:, 1:].mean(0).tolist()
+    rows = zip(program.lowered.constraints, broken, multipliers.tolist(), strict=True)
+    return Recovered(value, tuple(rows))
+
+
+def _is_area(goal: Goal) -> bool:
+    """Whether the goal is to maximize plain auroc."""
+    body = goal.objective
+    while isinstance(body, Named):
+        body = body.body
+    return isinstance(body, Auroc) and body == Auroc() and goal.sign > 0 and not goal.constraints
+
+
+def _thresholds(x: Any) -> tuple[float, ...]:
+    if x == "grid":
+        return GRID
+    several = tuple(x) if isinstance(x, Sequence) and not isinstance(x, str) else (x,)
+    if not several or not all(is_real(t) and 0 < t < 1 for t in several):
+        raise KindError(
+            f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'
+        )
+    return tuple(sorted(float(t) for t in several))
+
+
+__all__ = ["GRID", "Schedule", "SoftSet", "SoftSetProgram", "recovered"]

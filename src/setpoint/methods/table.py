@@ -1,0 +1,38 @@
+"""The methods by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setpoint._core.errors import KindError
+from setpoint._core.words import did_you_mean, listing
+from setpoint.methods.costs import Costs
+from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.method import Method
+from setpoint.methods.pairwise import Pairwise
+from setpoint.methods.soft_set import SoftSet
+
+METHODS: dict[str, type[Method]] = {
+    "cross-entropy": CrossEntropy,
+    "soft-set": SoftSet,
+    "costs": Costs,
+    "pairwise": Pairwise,
+}
+
+
+def method(x: Any, **options: Any) -> Method:
+    """A method from a method, or from its name and options."""
+    if isinstance(x, Method):
+        if options:
+            given = listing(options)
+            raise KindError(f"{given}: options belong into {type(x).__name__}(…), already made")
+        return x
+    if not isinstance(x, str) or x not in METHODS:
+        hint = did_you_mean(str(x), METHODS, f"choose from {listing(METHODS)}.")
+        raise KindError(f"method={x!r}: {hint}")
+    known = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known, f"it has {listing(known)}" if known else "it has none")
+            raise KindError(f'method="{x}" has no option "{name}": {hint}')
+    return METHODS[x](**options)

@@ -1,0 +1,108 @@
+"""A program whose objective and constraints are functions of sums over rows.
+
+    minimise  F(C)   subject to  v(C) <= 0,      C = Σᵢ wᵢ c(zᵢ) / Σᵢ wᵢ,
+
+where zᵢ are a model's outputs on row i. Rows arrive a batch at a time, F and v are not sums over
+rows, and so the gradient of a batch's own F(C) is biased. What is unbiased at every batch size is
+
+    ∂L/∂C at the totals of the whole stream  ×  ∂C/∂z of the batch,      L = F + Σⱼ λⱼ vⱼ,
+
+so a program offers the two factors apart: ``price`` reads ∂L/∂C, the *prices*, from totals, and
+``pull`` multiplies them into a batch. Whoever runs the program keeps the totals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+from torch import Tensor, nn
+
+
+class Priced(NamedTuple):
+    """A program read at some totals.
+
+    ``value`` F, ``violations`` v (m,) with <= 0 where held, ``prices`` −∂L/∂C, shaped like the
+    totals: what one more unit of each total is worth. Arrays or tensors, as the totals were.
+    """
+
+    value: Any
+    violations: Any
+    prices: Any
+
+
+class StreamProgram(nn.Module, ABC):
+    """One goal, lowered: totals of a batch, their prices, and the pull of prices on outputs.
+
+    Every method runs without autograd and without waiting for a device. Sums over rows are meant
+    throughout: whoever runs the program divides by the mass of weights. Small sums are numpy arrays
+    and numbers where the rows lie on the host, tensors elsewhere.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the totals.
+    start : torch.Tensor
+        (m,) multipliers to start from, one per constraint.
+    """
+
+    gathers: ClassVar[bool] = False  #: whether it needs the rows of all processes in one place
+    shape: tuple[int, ...]
+    start: Tensor
+
+    @abstractmethod
+    def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Any:
+        """Check a batch's shapes and prepare it; handed to the methods below."""
+
+    @abstractmethod
+    def mass(self, rows: Any) -> tuple[Any, int]:
+        """Σ wᵢ and the number of rows."""
+
+    @abstractmethod
+    def measure(self, rows: Any, step: Tensor) -> tuple[Any, Any]:
+        """The batch's totals Σ wᵢ c(zᵢ), and whatever ``pull`` wants to remember."""
+
+    @abstractmethod
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        """F, v and −∂L/∂C at totals per unit of mass; numpy on the host, tensors elsewhere."""
+
+    @abstractmethod
+    def pull(
+        self, rows: Any, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        """Scale · Σ-gradient of the loss in the outputs, with as many entries.
+
+        ``on`` is 1 where prices count and 0 while the totals are still being gathered, when the
+        program's base loss alone is descended.
+        """
+
+    @abstractmethod
+    def base(self, rows: Any) -> Any:
+        """Σ wᵢ of the base loss, which is mixed in and starts the program."""
+
+    @abstractmethod
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        """The loss to report, from what is priced and the mean base loss."""
+
+    @abstractmethod
+    def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        """The multipliers after a step; ``share`` is the batch's part of the memory."""
+
+    @abstractmethod
+    def notices(self, totals: Any, unseen: Any) -> list[str]:
+        """Sentences on what makes the program hopeless as posed, from totals on the host.
+
+        ``unseen`` is the share of batches without a row of each class.
+        """
+
+    @abstractmethod
+    def check(self, rows: Any) -> None:
+        """Look at the values of a batch, as only the first one can afford."""
+
+    @abstractmethod
+    def whole(self, totals: Any) -> Any:
+        """The mass of rows in totals."""
+
+    @abstractmethod
+    def presence(self, totals: Any) -> Any:
+        """1 for each class that a batch's totals hold a row of."""

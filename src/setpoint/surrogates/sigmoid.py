@@ -1,0 +1,47 @@
+"""The sigmoid step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from setpoint.surrogates.surrogate import Surrogate, check_open
+
+
+@dataclass(frozen=True)
+class Sigmoid(Surrogate):
+    """1 / (1 + exp(−k (p − τ))); with temperature T, k / T.
+
+    H(0) and H(1) miss 0 and 1 where τ is near an end, and the slope vanishes away from τ as k grows.
+
+    Parameters
+    ----------
+    threshold : float
+        τ.
+    sharpness : float
+        k.
+    """
+
+    threshold: float = 0.5
+    sharpness: float = 10.0
+
+    side: ClassVar[str] = "between"
+
+    def __post_init__(self) -> None:
+        check_open("Sigmoid", "threshold", self.threshold, 0, 1)
+        check_open("Sigmoid", "sharpness", self.sharpness, 0, float("inf"))
+
+    def value(self, p: Tensor) -> Tensor:
+        return (self.sharpness * (p - self.threshold)).sigmoid()
+
+    def derivative(self, p: Tensor) -> Tensor:
+        h = self.value(p)
+        return self.sharpness * h * (1 - h)
+
+    def at(self, threshold: float) -> Sigmoid:
+        return replace(self, threshold=threshold)
+
+    def limit(self, temperature: Any) -> Sigmoid:
+        return replace(self, sharpness=self.sharpness / temperature)

@@ -1,0 +1,63 @@
+"""Sums over processes. Totals are what crosses a process boundary, once per step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def world_size(group: Any = None) -> int:
+    """Number of processes that train together; 1 without torch.distributed."""
+    if not dist.is_available() or not dist.is_initialized():
+        return 1
+    return dist.get_world_size(group)
+
+
+def rank(group: Any = None) -> int:
+    """This process's number among them."""
+    if not dist.is_available() or not dist.is_initialized():
+        return 0
+    return dist.get_rank(group)
+
+
+def summed(parts: list[Any], like: Tensor, group: Any = None) -> list[Any]:
+    """The sum of each part over all processes, by one all-reduce of them joined.
+
+    Parts are tensors on a device, or arrays and numbers on the host, and come back as they were.
+    """
+    given = [torch.as_tensor(part, device=like.device) for part in parts]
+    wide = torch.float64 if like.device.type == "cpu" else like.dtype
+    joined = torch.cat([part.reshape(-1).to(wide) for part in given])
+    dist.all_reduce(joined, group=group)
+    whole = joined.split([part.numel() for part in given])
+    tensors = [x.view_as(p) for x, p in zip(whole, given, strict=True)]
+    if isinstance(parts[0], Tensor):
+        return [x.to(like.dtype) for x in tensors]
+    return [x.numpy() if x.ndim else x.item() for x in tensors]
+
+
+def gathered(parts: list[Any], group: Any = None) -> tuple[slice, list[Any]]:
+    """The rows of all processes, in order of rank, and where this process's own lie among them.
+
+    Parts are tensors with one entry per row, or None on every process.
+    """
+    world, device = world_size(group), parts[0].device
+    counts = [torch.zeros(1, dtype=torch.long, device=device) for _ in range(world)]
+    dist.all_gather(counts, torch.tensor([len(parts[0])], device=device), group=group)
+    sizes = [int(c) for c in counts]
+    start = sum(sizes[: rank(group)])
+    return slice(start, start + len(parts[0])), [_gather(part, sizes, group) for part in parts]
+
+
+def _gather(part: Tensor | None, sizes: list[int], group: Any) -> Tensor | None:
+    if part is None:
+        return None
+    flat = part.detach().reshape(len(part))
+    padded = torch.zeros(max(sizes), dtype=flat.dtype, device=flat.device)
+    padded[: len(flat)] = flat
+    pieces = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(pieces, padded, group=group)
+    return torch.cat([piece[:n] for piece, n in zip(pieces, sizes, strict=True)])
