@@ -64,7 +64,7 @@ __all__ = [
     "metrics",
 ]
 __all__ += metrics.__all__
-__all__ += ["GoalLoss", "METHODS", "SURROGATES"]
+__all__ += ["GoalClassifier", "GoalLoss", "METHODS", "SURROGATES", "load"]
 
 
 #: what needs torch: name -> module, loaded when it is first asked for

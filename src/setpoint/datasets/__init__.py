@@ -10,6 +10,8 @@ used is answered by a sentence that names the file, column or row and the way ou
 :func:`column`         a column of a table, for a role
 :func:`numbers`        a column as finite 64-bit floats
 :func:`labelled`       features and a 0/1 label, as a :class:`Labelled`
+:class:`Features`      a table as a matrix of numbers for a linear model or a network
+:func:`split`          rows parted by class into train and tune, as a :class:`Split`
 =====================  ==========================================================================
 
 Rows are counted from 1, the header not counted, and called *data rows* in messages; *lines* are
@@ -20,7 +22,9 @@ from __future__ import annotations
 
 from setpoint.datasets.bundled import Dataset, load, names
 from setpoint.datasets.columns import column, numbers
+from setpoint.datasets.features import Features
 from setpoint.datasets.labels import Labelled, labelled
+from setpoint.datasets.splits import Split, split
 from setpoint.datasets.tables import read_table
 
-__all__ = ["Dataset", "load", "names", "read_table", "column", "numbers", "Labelled", "labelled"]
+__all__ = ["Dataset", "load", "names", "read_table", "column", "numbers", "Labelled", "labelled", "Features", "Split", "split"]

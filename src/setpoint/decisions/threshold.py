@@ -13,6 +13,13 @@ from setpoint.expressions import Scan, Sweep
 from setpoint.expressions.constraint import SLACK
 
 
+def best_threshold(problem: Problem) -> tuple[Point, float]:
+    """What is read at the best threshold, and that threshold."""
+    sweep = Sweep(problem.columns)
+    index, _ = problem.scan(sweep).choose()
+    return _point(problem, sweep, index), float(sweep.thresholds[index])
+
+
 def tune_threshold(problem: Problem) -> DecisionRule:
     """The best threshold, exactly: every candidate is looked at."""
     sweep = Sweep(problem.columns)

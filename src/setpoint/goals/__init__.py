@@ -8,5 +8,6 @@ from setpoint.expressions import Constraint, Task
 from setpoint.goals.discipline import check
 from setpoint.goals.goal import Goal, maximize, minimize
 from setpoint.goals.lowering import lower
+from setpoint.goals.symmetry import symmetric
 
-__all__ = ["Constraint", "Goal", "Task", "check", "lower", "maximize", "minimize"]
+__all__ = ["Constraint", "Goal", "Task", "check", "lower", "maximize", "minimize", "symmetric"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError, GoalError, KindError
 from setpoint.expressions import Constraint, Expression, Parser
+from setpoint.expressions.events import RESERVED
 from setpoint.metrics import metric, parser_of
 
 MAXIMIZE, MINIMIZE = "maximize", "minimize"
@@ -60,6 +61,18 @@ class Goal:
     def sign(self) -> int:
         """1 to maximize, −1 to minimize."""
         return 1 if self.sense == MAXIMIZE else -1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The group columns that the goal speaks of."""
+        parts = (self.objective, *(side for c in self.constraints for side in c.sides))
+        found: dict[str, None] = {}
+        for node in (n for part in parts for n in part.walk()):
+            by = getattr(node, "by", None)
+            names = [name for name, _ in getattr(node, "conditions", ())]
+            names += [by] if isinstance(by, str) and by not in RESERVED else []
+            found.update(dict.fromkeys(names))
+        return tuple(found)
 
     def subject_to(self, *constraints: Constraint | str) -> Goal:
         """The same goal under further constraints, given as constraints or as text."""

@@ -1,0 +1,628 @@
+"""The door for scikit-learn: a classifier that takes a goal."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+from torch import nn
+
+from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.words import did_you_mean, listing
+from setpoint.datasets import Features, split
+from setpoint.decisions import DecisionRule, evaluate, tune
+from setpoint.expressions import take_groups
+from setpoint.fit import (
+    Fitted,
+    Part,
+    Settings,
+    device_of,
+    fit_network,
+    probabilities,
+    reweighted,
+    storage,
+)
+from setpoint.goals import Goal, Task, check, symmetric
+from setpoint.methods import Costs, Method, method
+from setpoint.training.loop import evaluate_outputs
+from setpoint.training.networks import linear, mlp
+
+logger = logging.getLogger("setpoint")
+
+MODELS = ("auto", "linear", "mlp")
+NETWORKS = {"linear": linear, "mlp": mlp}
+
+
+class GoalClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that is trained on a goal, and decides at the operating point that meets it.
+
+    Parameters
+    ----------
+    goal : str, Goal or Expression
+        ``"maximize recall subject to precision >= 0.9"``.
+    model : {"auto", "linear", "mlp"}, torch.nn.Module or scikit-learn classifier
+        A module gives one output per row, or one per class or label. A classifier of scikit-learn
+        is fitted as it is, and the goal chooses its threshold; with ``method="costs"`` it is also
+        refitted with the goal's costs as sample weights. "auto" is the mlp, until there is a
+        portfolio to choose from.
+    method : str or Method
+        "cross-entropy", "soft-set", "costs", "pairwise"; "auto" is cross-entropy with a tuned
+        threshold, until there is a portfolio to choose from.
+    task : str or Task, optional
+        Inferred from ``y`` otherwise: two classes, several, or a 0/1 matrix of labels.
+    positive : label, optional
+        The positive class of two. Needed where the goal tells the classes apart and they are not
+        0 and 1, −1 and 1, or False and True.
+    kind : str, optional
+        The kind of rule, as for :func:`setpoint.tune`: "per-group" for one threshold per group.
+    tune_size : float
+        Share of the rows that choose the checkpoint and the threshold, and fit no weights.
+    hidden : tuple of int
+        Widths of the mlp's layers.
+    dropout : float
+    epochs, patience : int
+        At most so many epochs; stop after ``patience`` without a better goal on the tune rows.
+    batch_size : int, optional
+        By default a sixteenth of the rows between 32 and 1024, or enough to hold ten rows of the
+        rarest class.
+    learning_rate : float, optional
+        1e-3, ten times that for "linear"; thrice for soft-set.
+    weight_decay : float
+    device : str
+        "auto" takes a GPU if there is one.
+    checkpoint : path, optional
+        A folder where a run is kept; ``fit`` with the same rows and settings takes it up.
+    listener : callable, optional
+        Called with every event of training; see :mod:`setpoint.training.events`.
+    confidence : float
+        Of the certificate, once there is one; not used yet.
+    random_state : int
+        Seed of splits, weights, order and dropout.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray
+        The classes; of a multilabel task the labels.
+    rule_ : DecisionRule
+    task_ : Task
+    model_ : torch.nn.Module or classifier
+    history_ : list of dict
+        One row per epoch; ``pandas.DataFrame(clf.history_)`` is a table.
+    notes_ : tuple of str
+        What was chosen and why, and what a reader should know.
+    n_features_in_ : int
+    feature_names_in_ : numpy.ndarray
+        Where ``X`` has names.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> data = sp.datasets.load("breast-cancer")
+    >>> clf = sp.GoalClassifier("maximize recall subject to precision >= 0.9", model="linear")
+    >>> clf.fit(data.X, data.y).predict(data.X[:2]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        goal: Any = "maximize balanced_accuracy",
+        model: Any = "auto",
+        method: Any = "auto",
+        *,
+        task: Any = None,
+        positive: Any = None,
+        kind: str | None = None,
+        tune_size: float = 0.25,
+        hidden: tuple[int, ...] = (128, 64),
+        dropout: float = 0.1,
+        epochs: int = 100,
+        patience: int = 15,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float = 1e-4,
+        device: str = "auto",
+        checkpoint: Any = None,
+        listener: Any = None,
+        confidence: float = 0.95,
+        random_state: Any = 0,
+    ) -> None:
+        self.goal = goal
+        self.model = model
+        self.method = method
+        self.task = task
+        self.positive = positive
+        self.kind = kind
+        self.tune_size = tune_size
+        self.hidden = hidden
+        self.dropout = dropout
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.device = device
+        self.checkpoint = checkpoint
+        self.listener = listener
+        self.confidence = confidence
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values are taken, and several labels per row where the goal speaks of such."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_label = self._speaks_of_labels()
+        tags.target_tags.single_output = True
+        return tags
+
+    def _speaks_of_labels(self) -> bool:
+        """Whether the goal can be meant of several labels per row."""
+        try:
+            goal, task = Goal.of(self.goal), Task.multilabel((0, 1))
+            check(goal, task)
+            return bool(goal.objective.needs() <= {"scores"}) or bool(Costs().lower(goal, task))
+        except GoalError:
+            return False
+
+    # --- fitting ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> Self:
+        """Train on the goal and choose the operating point.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+            Numbers, categories, text, missing values. A module may take arrays of more dimensions.
+        y : array-like
+            (n,) classes, or an (n, L) matrix of 0 and 1.
+        sample_weight : array-like of shape (n,), optional
+        group : array-like or mapping of array-likes, optional
+            The columns that the goal speaks of.
+        """
+        goal = Goal.of(self.goal)
+        model, chosen = self._model(), self._method()
+        inputs = self._inputs_to_fit(X, sample_weight)
+        target = self._target(goal, y, len(inputs))
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, np.zeros((len(target), 1)), dtype=float)
+            if (weight < 0).any():
+                raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
+        self._both_classes(target, weight)
+        groups = take_groups(group, len(target))
+        for column in goal.columns:
+            if column not in groups:
+                way = "group=…" if column == "group" else f'group={{"{column}": …}}'
+                raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')
+        check(goal, self.task_)
+        parts = split(target, self.tune_size, self._seed())
+        self.notes_ = self._first_notes(parts.shared, chosen)
+        if isinstance(model, nn.Module) or isinstance(model, str):
+            self._fit_network(goal, model, chosen, inputs, target, weight, groups, parts)
+        else:
+            self._fit_classifier(goal, model, chosen, X, target, weight, parts)
+        self._choose(goal, X, inputs, target, weight, groups, parts.tune)
+        return self
+
+    def _model(self) -> Any:
+        model = self.model
+        if isinstance(model, str):
+            if model not in MODELS:
+                hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
+                raise KindError(f"model={model!r}: {hint}")
+            return "mlp" if model == "auto" else model
+        if isinstance(model, nn.Module) or (hasattr(model, "fit") and is_classifier(model)):
+            return model
+        raise KindError(
+            f"model={model!r}: one of {listing(MODELS)}, a torch module or a classifier"
+        )
+
+    def _method(self) -> Method:
+        return method("cross-entropy" if self.method == "auto" else self.method)
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if state is None:
+            return int(np.random.default_rng().integers(2**31))
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31))
+        if isinstance(state, int | np.integer) and state >= 0:
+            return int(state)
+        raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
+
+    def _first_notes(self, shared: bool, chosen: Method) -> tuple[str, ...]:
+        notes = []
+        if self.model == "auto" or self.method == "auto":
+            notes.append(
+                "auto: a small network on cross-entropy, its threshold chosen by the goal; "
+                "a portfolio of models and methods does not exist yet"
+            )
+        if shared:
+            notes.append(
+                "there are too few rows to keep some apart: the threshold was chosen on the rows "
+                "the model was trained on, which flatters it"
+            )
+        for note in notes:
+            logger.info(note)
+        return tuple(notes)
+
+    def _inputs_to_fit(self, X: Any, sample_weight: Any) -> Any:
+        """The matrix that a network sees, and what scikit-learn wants to know of X."""
+        self.features_ = None
+        if getattr(X, "ndim", 2) > 2 and isinstance(self.model, nn.Module):
+            X = np.asarray(X)
+            self.n_features_in_ = int(X.shape[1])
+            return X.astype(np.float32)
+        self.features_ = Features.fit(X, sample_weight)
+        validate_data(self, X, skip_check_array=True)
+        self.n_features_in_ = self.features_.n_inputs
+        return self.features_.transform(X)
+
+    def _target(self, goal: Goal, y: Any, rows: int) -> np.ndarray:
+        """Codes of the classes, or a 0/1 matrix; sets ``classes_`` and ``task_``."""
+        if y is None:
+            raise DataError("requires y to be passed, but the target y is None")
+        kind = Task.make(self.task).kind if self.task is not None else None
+        if kind in ("ranking", "regression"):
+            raise GoalError(f"a {kind} task has no classes; GoalClassifier decides among classes")
+        if kind == "multilabel" or (kind is None and type_of_target(y).startswith("multilabel")):
+            return self._labels(y, rows)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if len(y) != rows:
+            raise DataError(f"X has {rows} rows and y has {len(y)}; they must agree")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if kind == "multiclass" or len(self.classes_) > 2:
+            if kind == "binary" and self.positive is None:
+                raise DataError(
+                    f"y holds {len(self.classes_)} classes; for a binary task say positive="
+                )
+            if self.positive is not None:
+                self.classes_ = np.array([f"not {self.positive}", self.positive], dtype=object)
+                codes = (y == self.positive).astype(np.int64)
+        else:
+            codes = self._two(goal, codes)
+            return codes
+        if self.positive is not None:
+            self.task_ = Task.binary(self.positive)
+            return codes
+        self.task_ = Task.multiclass([c.item() if hasattr(c, "item") else c for c in self.classes_])
+        return codes
+
+    def _two(self, goal: Goal, codes: np.ndarray) -> np.ndarray:
+        """Codes of two classes, the positive one last."""
+        known = self.classes_.tolist()
+        positive = Task.make(self.task).positive if self.positive is None else self.positive
+        usual = known in ([0, 1], [-1, 1], [False, True], [0], [1])
+        if positive is None and not usual and len(known) == 2:
+            if not symmetric(goal):
+                raise DataError(
+                    f'"{goal}" tells the classes apart: say which is positive, '
+                    f"positive={known[1]!r} or positive={known[0]!r}"
+                )
+            positive = known[1]
+        if positive is not None and positive not in known:
+            raise DataError(f"positive={positive!r} is no class of y; there are {listing(known)}")
+        self.positive_ = known[-1] if positive is None else positive
+        plain = positive is None and known in ([0, 1], [False, True])
+        self.task_ = Task.binary(None if plain else self.positive_)
+        return (codes == known.index(self.positive_)).astype(np.int64)
+
+    def _labels(self, y: Any, rows: int) -> np.ndarray:
+        names = getattr(y, "columns", None)
+        matrix = np.asarray(y)
+        if matrix.ndim != 2 or len(matrix) != rows:
+            raise DataError(f"a multilabel y is a matrix of 0 and 1 with {rows} rows")
+        if not np.isin(matrix, (0, 1)).all():
+            raise DataError("a multilabel y holds 0 and 1 only")
+        declared = None if self.task is None else Task.make(self.task).classes
+        labels = declared or (range(matrix.shape[1]) if names is None else names)
+        self.task_ = Task.multilabel(list(labels))
+        self.classes_ = np.array(self.task_.classes)
+        return matrix.astype(np.int64)
+
+    def _both_classes(self, target: np.ndarray, weight: np.ndarray | None) -> None:
+        seen = target if weight is None else target[weight > 0]
+        if target.ndim == 1 and len(np.unique(seen)) < 2:
+            raise DataError(
+                "Classifier can't train when only one class is present: y holds rows (with weight) "
+                "of a single class"
+            )
+
+    # --- networks --------------------------------------------------------------------------------
+
+    def _fit_network(
+        self,
+        goal: Goal,
+        model: Any,
+        chosen: Method,
+        inputs: np.ndarray,
+        target: np.ndarray,
+        weight: np.ndarray | None,
+        groups: dict[str, np.ndarray],
+        parts: Any,
+    ) -> None:
+        device = device_of(self.device)
+        named = {name: np.unique(groups[name]) for name in goal.columns}
+        task = self.task_
+        if named:
+            values = {name: v.tolist() for name, v in named.items()}
+            task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]
+
+        def part(rows: np.ndarray) -> Part:
+            codes = {
+                name: torch.as_tensor(np.searchsorted(v, groups[name][rows]), device=device)
+                for name, v in named.items()
+            }
+            w = None if weight is None else weight[rows] / max(weight.mean(), 1e-300)
+            return Part(
+                torch.as_tensor(inputs[rows], device=device),
+                torch.as_tensor(target[rows], device=device),
+                None if w is None else torch.as_tensor(w, dtype=torch.float32, device=device),
+                codes,
+                {name: groups[name][rows] for name in named},
+            )
+
+        settings = Settings(
+            epochs=self.epochs,
+            patience=self.patience,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            pace=10.0 if model == "linear" else 1.0,
+            weight_decay=self.weight_decay,
+            seed=self._seed(),
+            checkpoint=self.checkpoint,
+            listener=self.listener,
+        )
+        build = self._builder(model, inputs.shape[1], device)
+        found: Fitted = fit_network(
+            goal, task, chosen, build, part(parts.train), part(parts.tune), settings
+        )
+        self.model_ = found.model.cpu()
+        if isinstance(model, str):
+            self.model_ = self.model_.double()  # a row's score depends on no other row's
+        self.model_.eval()
+        self.history_ = found.history
+        self.notes_ += found.notes
+        self.finished_ = found.finished
+        self.loss_state_ = found.loss.state_dict()
+
+    def _builder(self, model: Any, width: int, device: torch.device) -> Any:
+        outputs = 1 if self.task_.kind == "binary" else len(self.classes_)
+        seed = self._seed()
+
+        def build() -> nn.Module:
+            if isinstance(model, nn.Module):
+                return copy.deepcopy(model).to(device)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                if model == "linear":
+                    return linear(width, outputs).to(device)
+                return mlp(width, outputs, self.hidden, self.dropout).to(device)
+
+        return build
+
+    # --- classifiers of scikit-learn -------------------------------------------------------------
+
+    def _fit_classifier(
+        self,
+        goal: Goal,
+        model: Any,
+        chosen: Method,
+        X: Any,
+        target: np.ndarray,
+        weight: np.ndarray | None,
+        parts: Any,
+    ) -> None:
+        if self.task_.kind == "multilabel":
+            raise KindError("a classifier of scikit-learn is taken for one label per row here")
+        takes = has_fit_parameter(model, "sample_weight")
+        if weight is not None and not takes:
+            raise KindError(f"{type(model).__name__}.fit takes no sample_weight; leave it out")
+        if chosen.name not in ("cross-entropy", "costs"):
+            raise KindError(
+                f'method="{chosen.name}" trains networks; a classifier of scikit-learn takes '
+                '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
+            )
+        if isinstance(chosen, Costs) and not takes:
+            raise KindError(f"{type(model).__name__}.fit takes no sample_weight, which costs need")
+
+        def fitted(rows: np.ndarray, w: np.ndarray | None) -> Any:
+            extra = {} if w is None else {"sample_weight": w}
+            return clone(model).fit(taken(X, rows), target[rows], **extra)
+
+        def out_of_fold(train: np.ndarray, held: np.ndarray) -> np.ndarray:
+            fold = fitted(rows[train], None if w is None else w[train])
+            return self._classifier_scores(fold, taken(X, rows[held]))
+
+        rows = parts.train
+        w = None if weight is None else weight[rows]
+        self.history_, self.finished_ = [], True
+        if isinstance(chosen, Costs):
+            w, note = reweighted(
+                out_of_fold, goal, self.task_, chosen, target[rows], w, self._seed()
+            )
+            self.notes_ += (note,)
+        self.model_ = fitted(rows, w)
+
+    # --- the operating point ---------------------------------------------------------------------
+
+    def _choose(
+        self,
+        goal: Goal,
+        X: Any,
+        inputs: np.ndarray,
+        target: np.ndarray,
+        weight: np.ndarray | None,
+        groups: dict[str, np.ndarray],
+        rows: np.ndarray,
+    ) -> None:
+        """Tune the rule on the tune rows."""
+        known = self.model_.classes_ if hasattr(self.model_, "classes_") else None
+        if known is not None and not np.array_equal(known, np.arange(len(self.classes_))):
+            raise DataError("some class has no row among the training rows; give more rows")
+        scores = self._scores_of(taken(X, rows), inputs[rows])
+        task = Task(
+            self.task_.kind, self.task_.positive, self.task_.classes, score=self._score_kind()
+        )
+        if goal.objective.needs() <= {"scores"} and not goal.constraints:
+            self.rule_ = self._plain_rule(goal, task, len(rows))
+            return
+        y = self._named(target[rows])
+        given = {name: groups[name][rows] for name in groups} or None
+        w = None if weight is None else weight[rows]
+        self.rule_ = tune(
+            goal, y, scores, sample_weight=w, group=given, task=task, kind=self.kind,
+            random_state=self._seed(),
+        )  # fmt: skip
+        if self.rule_.kind == "threshold" and task.score == "probability" and not goal.constraints:
+            half = replace(self.rule_, threshold=0.5)
+            if evaluate(half, y, scores, sample_weight=w, group=given).value == self.rule_.value:
+                self.rule_ = half  # another threshold is taken only where it is better
+
+    def _plain_rule(self, goal: Goal, task: Task, rows: int) -> DecisionRule:
+        """A goal on the ranking leaves the threshold open: ½, or argmax."""
+        self.notes_ += (f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken',)
+        if task.kind == "binary":
+            half = 0.5 if task.score == "probability" else 0.0
+            return DecisionRule(goal, task, "threshold", True, None, rows, threshold=half)
+        if task.kind == "multiclass":
+            zeros = (0.0,) * len(self.classes_)
+            return DecisionRule(goal, task, "offsets", True, None, rows, offsets=zeros)
+        cuts = tuple((label, 0.5) for label in task.classes or ())
+        return DecisionRule(goal, task, "per-label", True, None, rows, thresholds=cuts)
+
+    def _score_kind(self) -> str:
+        network = isinstance(self.model_, nn.Module)
+        return "probability" if network or hasattr(self.model_, "predict_proba") else "raw"
+
+    def _named(self, codes: np.ndarray) -> np.ndarray:
+        """Codes in the task's own labels."""
+        if self.task_.kind == "multilabel" or self.task_.positive is None:
+            return codes.astype(bool) if self.task_.kind != "multiclass" else self.classes_[codes]
+        if isinstance(self.task_.positive, bool):
+            return codes.astype(bool)
+        other = next(c for c in self.classes_.tolist() if c != self.task_.positive)
+        return np.where(codes == 1, self.task_.positive, other)
+
+    # --- predicting ------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores as the rule takes them: (n,), or (n, K)."""
+        check_is_fitted(self, "rule_")
+        if self.features_ is None:
+            return self._scores_of(None, np.asarray(X).astype(np.float32))
+        if len(getattr(X, "shape", (0, 0))) == 2:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self._scores_of(X, self.features_.transform(X))
+
+    def _scores_of(self, X: Any, inputs: np.ndarray) -> np.ndarray:
+        if isinstance(self.model_, nn.Module):
+            like = next(self.model_.parameters())
+            rows = torch.as_tensor(inputs).to(like.dtype).to(like.device)
+            return probabilities(evaluate_outputs(self.model_, rows), self.task_)
+        return self._classifier_scores(self.model_, X)
+
+    def _classifier_scores(self, model: Any, X: Any) -> np.ndarray:
+        if hasattr(model, "predict_proba"):
+            p = np.asarray(model.predict_proba(X), dtype=np.float64)
+            return p[:, 1] if self.task_.kind == "binary" else p
+        return np.asarray(model.decision_function(X), dtype=np.float64)
+
+    def predict(self, X: Any, group: Any = None) -> np.ndarray:
+        """The decisions, as classes; ``group`` only where the rule has a threshold per group."""
+        decided = np.asarray(self.rule_decide(X, group))
+        if self.task_.kind == "binary":
+            return self._pair()[decided.astype(np.int64)]
+        if self.task_.kind == "multilabel":
+            return decided.astype(np.int64)
+        return decided.astype(self.classes_.dtype)
+
+    def rule_decide(self, X: Any, group: Any = None) -> Any:
+        """The rule on the model's scores."""
+        scores = self._scores(X)
+        return self.rule_.decide(scores, group=group)
+
+    def _pair(self) -> np.ndarray:
+        """The negative and the positive class, as ``classes_`` holds them."""
+        if self.task_.positive is None:
+            return self.classes_
+        same = self.classes_ == self.task_.positive
+        return self.classes_[[int(np.argmin(same)), int(np.argmax(same))]]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, (n, K); of a multilabel task (n, L), one per label.
+
+        They are the model's own. Trained on a goal they rank, and need not be calibrated.
+        """
+        scores = self._scores(X)
+        if self._score_kind() == "raw":
+            raise AttributeError(f"{type(self.model_).__name__} has no predict_proba")
+        if self.task_.kind != "binary":
+            return scores
+        both = np.stack([1 - scores, scores], 1)
+        first = self._pair()[0] == self.classes_[0]
+        return both if first else both[:, ::-1]
+
+    def decision_function(self, X: Any, group: Any = None) -> np.ndarray:
+        """How far the score lies beyond the threshold: positive exactly where decided positive.
+
+        Multiclass: scores with the rule's offsets, whose largest is decided. Multilabel: (n, L).
+        """
+        scores = self._scores(X)
+        rule = self.rule_
+        if rule.kind == "offsets":
+            return scores + np.array(rule.offsets)
+        if rule.kind in ("threshold", "per-label"):
+            cut = rule.threshold if rule.kind == "threshold" else [t for _, t in rule.thresholds]
+            cuts = np.minimum(np.asarray(cut, dtype=np.float64), 1e300)
+            apart = scores - (np.where(cuts == 1e300, 2.0, cuts))
+        else:
+            decided = np.asarray(rule.decide(scores, group=group))
+            apart = np.where(decided, np.maximum(scores, 0), scores - 2.0)
+        decided = np.asarray(rule.decide(scores, group=group))
+        apart = np.where(decided & (apart <= 0), np.finfo(np.float64).tiny, apart)
+        flipped = self.task_.kind == "binary" and self._pair()[0] != self.classes_[0]
+        return -apart if flipped else apart
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, as every classifier of scikit-learn; ``rule_`` says how the goal fared."""
+        return super().score(X, y, sample_weight=sample_weight)
+
+    # --- files -----------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the fitted classifier to a folder: safetensors and JSON, no pickle."""
+        check_is_fitted(self, "rule_")
+        storage.save(self, path)
+
+
+def taken(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of a frame or an array."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if isinstance(X, np.ndarray) else np.asarray(X)[rows]
+
+
+def load(path: Any, model: nn.Module | None = None) -> GoalClassifier:
+    """Read what :meth:`GoalClassifier.save` wrote; nothing in the files is executed.
+
+    Parameters
+    ----------
+    path : path
+    model : torch.nn.Module, optional
+        A module of the same architecture, where the classifier was given one of the user's own.
+    """
+    return storage.load(path, GoalClassifier, model)

@@ -1,0 +1,342 @@
+"""Networks under a goal: from rows to trained weights.
+
+cross-entropy   one run, or one per class weight, judged on the tune rows
+soft-set        one run; several classes start with a quarter of cross-entropy
+costs           a run of cross-entropy, its threshold made ½ and its multipliers settled; then costs
+pairwise        one run
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from setpoint._core.errors import GoalError, KindError
+from setpoint.decisions.problem import Problem
+from setpoint.decisions.quick import quick_point
+from setpoint.decisions.threshold import best_threshold
+from setpoint.expressions import take_in
+from setpoint.goals import Goal, Task
+from setpoint.losses import GoalLoss
+from setpoint.methods import Costs, CrossEntropy, Method, SoftSet
+from setpoint.solvers import FirstOrder
+from setpoint.training.batches import InMemory, Rows
+from setpoint.training.distributed import rank, world_size
+from setpoint.training.events import Listener
+from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
+
+#: share of the steps that a goal over several classes starts with cross-entropy
+WARMUP = 0.25
+#: powers of the inverse class frequencies that a search of class weights tries
+POWERS = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How networks are trained; None is chosen by the method and the number of rows."""
+
+    epochs: int = 100
+    patience: int = 15
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    pace: float = 1.0  #: factor of the default learning rate
+    weight_decay: float = 1e-4
+    seed: int = 0
+    checkpoint: Any = None
+    listener: Listener | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The rows of one job, as tensors, with their labels in the task's own terms."""
+
+    inputs: Tensor
+    target: Tensor
+    weight: Tensor | None = None
+    codes: dict[str, Tensor] = field(default_factory=dict)
+    groups: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def rows(self) -> Rows:
+        """For batches."""
+        return Rows(self.inputs, self.target, self.weight, self.codes or None)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained model and how it came about."""
+
+    model: nn.Module
+    history: list[dict[str, Any]]
+    runs: tuple[Trained, ...]
+    notes: tuple[str, ...]
+    loss: GoalLoss
+    finished: bool
+
+
+def probabilities(outputs: Tensor, task: Task) -> np.ndarray:
+    """Scores from outputs, in float64: sigmoid, or softmax over classes."""
+    z = outputs.double()
+    z = z.reshape(len(z)) if task.kind == "binary" else z
+    p = F.softmax(z, 1) if task.kind == "multiclass" else torch.sigmoid(z)
+    return p.cpu().numpy()
+
+
+def fit_network(
+    goal: Goal,
+    task: Task,
+    method: Method,
+    build: Callable[[], nn.Module],
+    rows: Part,
+    tune: Part,
+    settings: Settings,
+) -> Fitted:
+    """Train a network on a goal by a method, judged after every epoch on the tune rows."""
+    fit = _Fit(goal, task, build, rows, tune, settings)
+    if isinstance(method, CrossEntropy) and method.class_weight == "search":
+        return fit.searched()
+    why = method.refusal(goal, task)
+    if why is not None:
+        raise GoalError(why)
+    if isinstance(method, Costs):
+        return fit.costs(method)
+    return fit.alone(method)
+
+
+class _Fit:
+    """What the runs of one fit share."""
+
+    def __init__(
+        self,
+        goal: Goal,
+        task: Task,
+        build: Callable[[], nn.Module],
+        rows: Part,
+        tune: Part,
+        settings: Settings,
+    ) -> None:
+        self.goal, self.task, self.build = goal, task, build
+        self.rows, self.tune, self.settings = rows, tune, settings
+        self.size = settings.batch_size or batch_size(rows.target, task)
+        self.batches = InMemory(rows.rows(), self.size, (rank(), world_size()))
+
+    def alone(self, method: Method) -> Fitted:
+        """One run."""
+        model, loss, run = self.run(self.build(), method, method.name, self._rate(method))
+        return Fitted(model, run.history, (run,), (), loss, run.finished)
+
+    def searched(self) -> Fitted:
+        """One run for each power of the inverse class frequencies; the best on the tune rows."""
+        tried = []
+        for power in POWERS:
+            weights = class_weights(self.rows.target, self.task, power)
+            method = CrossEntropy(weights if power else None)
+            phase = f"cross-entropy, weights^{power:g}"
+            model, loss, run = self.run(self.build(), method, phase, self._rate(method))
+            tried.append((model, loss, run, power))
+            if not run.finished:
+                break
+        ranks = [run.verdict.rank if run.verdict else () for _, _, run, _ in tried]
+        best = max(range(len(tried)), key=lambda i: ranks[i])
+        model, loss, run, power = tried[best]
+        runs = tuple(t[2] for t in tried)
+        note = f"class weights: (1 / frequency)^{power:g} was best on the tune rows"
+        history = [row for r in runs for row in r.history]
+        return Fitted(model, history, runs, (note,), loss, all(r.finished for r in runs))
+
+    def costs(self, method: Costs) -> Fitted:
+        """Cross-entropy first; its operating point is where the costs start."""
+        plain = CrossEntropy()
+        model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
+        if not first.finished:
+            return Fitted(model, first.history, (first,), (), loss, False)
+        threshold = self._threshold(model)
+        notes = ()
+        if threshold is not None and shift(model, -math.log(threshold / (1 - threshold))):
+            notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
+            method = self._settled(method, model, threshold)
+        rate = self._rate(method) / 3
+        model, loss, second = self.run(model, method, "costs", rate, before=first)
+        history = first.history + second.history
+        return Fitted(model, history, (first, second), notes, loss, second.finished)
+
+    def run(
+        self,
+        model: nn.Module,
+        method: Method,
+        phase: str,
+        rate: float,
+        before: Trained | None = None,
+    ) -> tuple[nn.Module, GoalLoss, Trained]:
+        """Train a model by a method; with ``before``, only what is better than that is kept."""
+        settings, start = self.settings, copy.deepcopy(model.state_dict())
+        steps = settings.epochs * self.batches.count()
+        several = self.task.kind == "multiclass" and isinstance(method, SoftSet)
+        warmup = int(WARMUP * steps) if several else 1
+        loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup)
+        loss.to(self.rows.inputs.device)
+        plan = Plan(
+            solver=FirstOrder(rate, weight_decay=settings.weight_decay),
+            epochs=settings.epochs,
+            patience=settings.patience,
+            seed=settings.seed,
+            phase=phase,
+            checkpoint=self._place(phase),
+            fingerprint=self._fingerprint(method, rate),
+        )
+        run = train(model, loss, self.batches, plan, self.judge, settings.listener)
+        known = None if before is None or before.verdict is None else before.verdict.rank
+        if known is not None and (run.verdict is None or run.verdict.rank <= known):
+            model.load_state_dict(start)
+        return model, loss, run
+
+    # --- judging ---------------------------------------------------------------------------------
+
+    def judge(self, model: nn.Module) -> Judged:
+        """The goal on the tune rows at the best operating point; ties by cross-entropy."""
+        outputs = evaluate_outputs(model, self.tune.inputs)
+        entropy = _entropy(outputs, self.tune, self.task)
+        point = quick_point(self.goal, self._columns(outputs))
+        shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
+        feasible, excess, merit = point.rank(self.goal.sign)
+        return Judged((float(feasible), excess, merit, -entropy), shown)
+
+    def _columns(self, outputs: Tensor) -> Any:
+        tune = self.tune
+        scores = probabilities(outputs, self.task)
+        return take_in(
+            replace(self.task, score="probability"),
+            labelled(tune.target, self.task),
+            scores=scores,
+            sample_weight=None if tune.weight is None else tune.weight.cpu().numpy(),
+            group=tune.groups or None,
+        ).on_host()
+
+    def _threshold(self, model: nn.Module) -> float | None:
+        """The best threshold of a binary task on the tune rows, if it is one."""
+        if self.task.kind != "binary":
+            return None
+        columns = self._columns(evaluate_outputs(model, self.tune.inputs))
+        _, threshold = best_threshold(Problem.meet(self.goal, columns))
+        return threshold if 1e-4 < threshold < 1 - 1e-4 else None
+
+    def _settled(self, method: Costs, model: nn.Module, threshold: float) -> Costs:
+        """The method with multipliers that make the goal choose this threshold."""
+        program: Any = method.lower(self.goal, self.task)
+        if method.multipliers is not None or not program.start.numel():
+            return method
+        outputs = evaluate_outputs(model, self.tune.inputs).cpu()
+        rows = program.rows(outputs, self.tune.target.cpu(), None, self._codes_on_host())
+        totals, _ = program.measure(rows, torch.zeros(()))
+        settled = program.settle(totals / len(outputs), threshold)
+        return replace(method, multipliers=tuple(settled.tolist()))
+
+    def _codes_on_host(self) -> dict[str, Tensor] | None:
+        return {name: code.cpu() for name, code in self.tune.codes.items()} or None
+
+    # --- settings --------------------------------------------------------------------------------
+
+    def _rate(self, method: Method) -> float:
+        if self.settings.learning_rate is not None:
+            return self.settings.learning_rate
+        return (3e-3 if isinstance(method, SoftSet) else 1e-3) * self.settings.pace
+
+    def _place(self, phase: str) -> Path | None:
+        if self.settings.checkpoint is None:
+            return None
+        name = "".join(c if c.isalnum() else "-" for c in phase)
+        folder = Path(self.settings.checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{name}.safetensors"
+
+    def _fingerprint(self, method: Method, rate: float) -> str:
+        """What a checkpoint must agree in to be taken up."""
+        parts = [str(self.goal), str(self.task.to_json()), repr(method), f"{rate:.6g}"]
+        parts += [str(self.size), str(self.settings.seed), str(self.settings.epochs)]
+        digest = hashlib.sha256("|".join(parts).encode())
+        for part in (self.rows, self.tune):
+            for tensor in (part.inputs, part.target, part.weight):
+                if tensor is not None:
+                    digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+        return digest.hexdigest()
+
+
+def batch_size(target: Tensor, task: Task) -> int:
+    """A sixteenth of the rows between 32 and 1024, and enough for ten of the rarest class."""
+    n = len(target)
+    size = min(max(n // 16, 32), 1024)
+    if task.kind == "binary":
+        rarest = float(min(target.float().mean(), 1 - target.float().mean()))
+    elif task.kind == "multiclass":
+        counts = torch.bincount(target.long(), minlength=len(task.classes or ()))
+        rarest = float(counts[counts > 0].min()) / n
+    else:
+        rarest = float(target.float().mean(0).clamp(min=1 / n).min())
+    return max(1, min(n, max(size, min(int(10 / max(rarest, 1e-9)), 4096))))
+
+
+def class_weights(target: Tensor, task: Task, power: float) -> tuple[float, ...]:
+    """(1 / frequency)^power of each class; of each label, that of its positives to its negatives."""
+    if task.kind == "multilabel":
+        share = target.double().mean(0).clamp(1 / len(target), 1 - 1 / len(target))
+        u = (1 - share) / share
+    else:
+        width = 2 if task.kind == "binary" else len(task.classes or ())
+        u = 1 / torch.bincount(target.long(), minlength=width).clamp(min=1).double()
+        u = u / u.mean()
+    return tuple((u**power).tolist())
+
+
+def shift(model: nn.Module, by: float) -> bool:
+    """Add to the output of a network's last linear layer; False where it has none."""
+    layers = [m for m in model.modules() if isinstance(m, nn.Linear) and m.out_features == 1]
+    if not layers or layers[-1].bias is None:
+        return False
+    with torch.no_grad():
+        layers[-1].bias += by
+    return True
+
+
+def _entropy(outputs: Tensor, part: Part, task: Task) -> float:
+    if task.kind == "multiclass":
+        each = F.cross_entropy(outputs.double(), part.target.long(), reduction="none")
+    else:
+        y = part.target.double()
+        outputs = outputs.reshape(y.shape)
+        each = F.binary_cross_entropy_with_logits(outputs.double(), y, reduction="none")
+        each = each if each.ndim == 1 else each.mean(1)
+    if part.weight is None:
+        return float(each.mean())
+    return float((each * part.weight).sum() / part.weight.sum().clamp(min=1e-30))
+
+
+def labelled(target: Tensor, task: Task) -> np.ndarray:
+    """Targets in the task's own labels."""
+    y = target.cpu().numpy()
+    if task.kind == "multiclass":
+        return np.array(task.classes)[y]
+    if task.kind == "multilabel" or task.positive is None or isinstance(task.positive, bool):
+        return y.astype(bool)
+    rest = f"not {task.positive}" if isinstance(task.positive, str) else task.positive + 1
+    return np.where(y.astype(bool), task.positive, rest)
+
+
+def device_of(name: str) -> torch.device:
+    """A device by name; "auto" is the first GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise KindError(f'device={name!r}: "auto", "cpu", "cuda" or "cuda:0"') from error
+
+

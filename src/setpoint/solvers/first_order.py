@@ -1,0 +1,89 @@
+"""First order: stochastic gradient steps with a learning rate that warms up and decays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from setpoint._core.errors import KindError
+from setpoint._core.reals import is_real
+from setpoint._core.words import did_you_mean, listing
+
+OPTIMISERS = ("adamw", "adam", "sgd")
+
+
+@dataclass(frozen=True)
+class FirstOrder:
+    """AdamW, Adam or SGD, a learning rate that follows a half cosine, and clipped gradients.
+
+    rate(s) = learning_rate · min(1, (s + 1)/w) · (f + (1 − f) ½ (1 + cos(π s/S)))
+
+    with w = warmup steps, S = all steps, f = the share that is left at the end.
+
+    Parameters
+    ----------
+    learning_rate : float
+    optimiser : {"adamw", "adam", "sgd"}
+    weight_decay : float
+    momentum : float
+        Of sgd.
+    clip : float
+        Largest norm of a gradient; longer ones are shortened to it. inf clips none.
+    warmup : int
+        Steps in which the rate rises.
+    final : float
+        f; 1 keeps the rate constant.
+    """
+
+    learning_rate: float = 3e-3
+    optimiser: str = "adamw"
+    weight_decay: float = 1e-4
+    momentum: float = 0.9
+    clip: float = 10.0
+    warmup: int = 0
+    final: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            hint = did_you_mean(
+                str(self.optimiser), OPTIMISERS, f"choose from {listing(OPTIMISERS)}."
+            )
+            raise KindError(f"optimiser={self.optimiser!r}: {hint}")
+        for name in ("learning_rate", "clip"):
+            x = getattr(self, name)
+            if not is_real(x) or not x > 0:
+                raise KindError(f"{name}={x!r}: a positive number")
+        for name in ("weight_decay", "momentum", "warmup", "final"):
+            x = getattr(self, name)
+            if not is_real(x) or not 0 <= x < math.inf:
+                raise KindError(f"{name}={x!r}: a number, 0 or more")
+
+    def start(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser over some parameters."""
+        given = [p for p in parameters if p.requires_grad]
+        if self.optimiser == "sgd":
+            return torch.optim.SGD(
+                given, self.learning_rate, self.momentum, weight_decay=self.weight_decay
+            )
+        kind = torch.optim.AdamW if self.optimiser == "adamw" else torch.optim.Adam
+        return kind(given, self.learning_rate, weight_decay=self.weight_decay)
+
+    def rate(self, step: int, steps: int) -> float:
+        """The learning rate at a step, counted from 0, of so many."""
+        rise = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
+        fall = 0.5 * (1 + math.cos(math.pi * min(step / max(steps, 1), 1.0)))
+        return self.learning_rate * rise * (self.final + (1 - self.final) * fall)
+
+    def step(self, optimiser: torch.optim.Optimizer, step: int, steps: int) -> None:
+        """Move by the gradients that are there, and forget them."""
+        for group in optimiser.param_groups:
+            group["lr"] = self.rate(step, steps)
+        if math.isfinite(self.clip):
+            given = [p for group in optimiser.param_groups for p in group["params"]]
+            nn.utils.clip_grad_norm_(given, self.clip)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)

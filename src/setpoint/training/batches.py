@@ -1,0 +1,144 @@
+"""Batches: rows in memory, sliced without a loader, or whatever a loader gives.
+
+The order of an epoch is a function of (seed, epoch) alone, so a run can be taken up in its middle.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError, KindError
+
+
+class Rows(NamedTuple):
+    """Some rows: what goes into the model, and what should come out."""
+
+    inputs: Any
+    target: Tensor
+    weight: Tensor | None = None
+    group: Any = None
+
+
+class Batches(ABC):
+    """The rows of an epoch, a batch at a time."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Batches in an epoch."""
+
+    @abstractmethod
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+        """The batches of an epoch from the given one on."""
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(Batches):
+    """Rows held as tensors on one device; each epoch is one permutation of them.
+
+    The batches of an epoch differ in size by one row at most, so there is no small last one.
+
+    Parameters
+    ----------
+    rows : Rows
+    size : int
+        Rows of a batch, at most.
+    share : (int, int)
+        Rank and number of processes: each takes its rows of every batch.
+    """
+
+    rows: Rows
+    size: int
+    share: tuple[int, int] = (0, 1)
+
+    def __post_init__(self) -> None:
+        if self.size < self.share[1]:
+            raise DataError(
+                f"a batch of {self.size} rows cannot be shared by {self.share[1]} processes"
+            )
+
+    def count(self) -> int:
+        return max(1, -(-len(self.rows.target) // self.size))
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+        generator = torch.Generator().manual_seed(mixed(seed, epoch))
+        n, k = len(self.rows.target), self.count()
+        order = torch.randperm(n, generator=generator).to(self.rows.target.device)
+        rank, world = self.share
+        for i in range(start, k):
+            part = order[i * n // k : (i + 1) * n // k][rank::world]
+            yield Rows(*(taken(column, part) for column in self.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded(Batches):
+    """Batches from a loader, as tuples (inputs, target[, weight[, group]]) or mappings.
+
+    With ``loader.generator`` the order of an epoch follows from the seed; without, it is the
+    loader's own, and a run taken up in the middle of an epoch sees other batches.
+
+    Parameters
+    ----------
+    loader : iterable with a length
+    device : torch.device
+    """
+
+    loader: Any
+    device: torch.device
+
+    def count(self) -> int:
+        return len(self.loader)
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+        for holder in (self.loader, getattr(self.loader, "sampler", None)):
+            generator = getattr(holder, "generator", None)
+            if isinstance(generator, torch.Generator):
+                generator.manual_seed(mixed(seed, epoch))
+        sampler = getattr(self.loader, "sampler", None)
+        if hasattr(sampler, "set_epoch"):
+            sampler.set_epoch(epoch)  # type: ignore[union-attr]
+        for i, batch in enumerate(self.loader):
+            if i >= start:
+                yield self._rows(batch)
+
+    def _rows(self, batch: Any) -> Rows:
+        if isinstance(batch, Mapping):
+            batch = tuple(batch.get(name) for name in Rows._fields)
+        if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 4:
+            raise KindError(
+                "a loader must give (inputs, target), then perhaps weight and group; "
+                f"got {type(batch).__name__}"
+            )
+        return Rows(*(moved(part, self.device) for part in batch))
+
+
+def taken(column: Any, part: Tensor) -> Any:
+    """Some rows of a column: a tensor, a mapping of tensors, or None."""
+    if column is None:
+        return None
+    if isinstance(column, Mapping):
+        return {name: taken(x, part) for name, x in column.items()}
+    return column[part]
+
+
+def moved(part: Any, device: torch.device) -> Any:
+    """Tensors, in mappings and sequences too, on a device."""
+    if isinstance(part, Tensor):
+        return part.to(device, non_blocking=True)
+    if isinstance(part, Mapping):
+        return {name: moved(x, device) for name, x in part.items()}
+    if isinstance(part, tuple | list):
+        return type(part)(moved(x, device) for x in part)
+    return part
+
+
+def mixed(seed: int, epoch: int) -> int:
+    """One seed from two numbers, far from those of neighbouring epochs and runs."""
+    x = (seed * 0x9E3779B97F4A7C15 + epoch * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & (2**64 - 1)
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
+    return (x ^ (x >> 27)) & (2**63 - 1)

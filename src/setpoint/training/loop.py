@@ -1,0 +1,335 @@
+"""The loop: batches through a model, a loss and a solver; judged, interrupted and resumed.
+
+Everything a run is made of (model, optimiser, loss with its totals and multipliers, best state,
+generators, place in the epoch) is one nested state. Saved after any step and taken up again, the
+run ends in the same weights as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from setpoint._core.errors import DataError, FileError
+from setpoint.solvers import FirstOrder
+from setpoint.training.batches import Batches, mixed
+from setpoint.training.checkpoint import (
+    copied,
+    load_state,
+    random_state,
+    save_state,
+    set_random_state,
+)
+from setpoint.training.distributed import rank, world_size
+from setpoint.training.events import EpochDone, Event, Listener, Started, Stepped, Stopped
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a judge says of a model: ``rank`` sorts (greater is better), ``shown`` is for people."""
+
+    rank: tuple[float, ...]
+    shown: dict[str, Any] = field(default_factory=dict)
+
+
+Judge = Callable[[nn.Module], Judged]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How to train.
+
+    Parameters
+    ----------
+    solver : FirstOrder
+    epochs : int
+        At most.
+    patience : int
+        Epochs without a better verdict before the run stops.
+    seed : int
+        Of the order of rows and of dropout.
+    phase : str
+        A word for events and history.
+    checkpoint : path, optional
+        Where the run is kept; an existing one of the same run is taken up.
+    every : int
+        Epochs between two writes of the checkpoint.
+    fingerprint : str
+        What the run is about; a checkpoint of another run is refused.
+    """
+
+    solver: FirstOrder = FirstOrder()
+    epochs: int = 100
+    patience: int = 20
+    seed: int = 0
+    phase: str = "train"
+    checkpoint: Any = None
+    every: int = 5
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """How a run ended; the model holds its best weights.
+
+    Attributes
+    ----------
+    reason : str
+        A sentence.
+    finished : bool
+        False where it was interrupted.
+    best_epoch : int
+    verdict : Judged or None
+        Of the best weights.
+    history : list of dict
+        One row per epoch: phase, epoch, loss, what the judge showed, whether it was the best.
+    steps : int
+    """
+
+    reason: str
+    finished: bool
+    best_epoch: int
+    verdict: Judged | None
+    history: list[dict[str, Any]]
+    steps: int
+
+
+def train(
+    model: nn.Module,
+    loss: nn.Module,
+    batches: Batches,
+    plan: Plan,
+    judge: Judge | None = None,
+    listener: Listener | None = None,
+) -> Trained:
+    """Train a model on a loss; on return it holds the weights that were judged best.
+
+    Under torch.distributed every process calls this with its own share of the rows; the model is
+    wrapped in DistributedDataParallel, and all processes follow the judge of the first.
+
+    Ctrl-C lets the step in hand finish, writes the checkpoint if there is to be one, restores the
+    best weights, and returns with ``finished=False``; a second one interrupts at once.
+    """
+    return _Run(model, loss, batches, plan, judge, listener or _silent).run()
+
+
+class _Run:
+    """One run: the moving parts, and how they are saved."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: nn.Module,
+        batches: Batches,
+        plan: Plan,
+        judge: Judge | None,
+        listener: Listener,
+    ) -> None:
+        self.model, self.loss, self.batches, self.plan = model, loss, batches, plan
+        self.judge, self.listener = judge, listener
+        self.device = next(model.parameters()).device
+        self.outer = model
+        if world_size() > 1:
+            where = [self.device] if self.device.type == "cuda" else None
+            self.outer = DistributedDataParallel(model, device_ids=where)
+        self.optimiser = plan.solver.start(model.parameters())
+        self.epoch = self.place = self.step = 0
+        self.losses: list[float] = []
+        self.best: dict[str, Any] | None = None
+        self.history: list[dict[str, Any]] = []
+        self.randomness: Any = None
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything the rest of the run depends on."""
+        return {
+            "fingerprint": self.plan.fingerprint,
+            "model": self.model.state_dict(),
+            "loss": self.loss.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "random": random_state(self.device),
+            "best": self.best,
+            "place": [self.epoch, self.place, self.step],
+            "losses": list(self.losses),
+            "history": self.history,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take a run up."""
+        if state.get("fingerprint") != self.plan.fingerprint:
+            raise FileError(
+                f'"{self.plan.checkpoint}" belongs to another run (other rows, goal, method or '
+                "settings); give another path, or delete it to start anew"
+            )
+        self.model.load_state_dict(state["model"])
+        self.loss.load_state_dict(state["loss"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.best, self.history = state["best"], state["history"]
+        self.epoch, self.place, self.step = state["place"]
+        self.losses = list(state["losses"])
+        self.randomness = state["random"]
+
+    def save(self) -> None:
+        """Write the checkpoint, on the first process only."""
+        if self.plan.checkpoint is not None and rank() == 0:
+            save_state(self.plan.checkpoint, self.state())
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def run(self) -> Trained:
+        path = self.plan.checkpoint
+        resumed = path is not None and Path(path).exists()
+        if resumed:
+            self.restore(load_state(path))
+        plan = self.plan
+        self.tell(Started(plan.phase, self.epoch, plan.epochs, self.batches.count(), resumed))
+        cuda = [self.device] if self.device.type == "cuda" else []
+        reason = None
+        with torch.random.fork_rng(devices=cuda), _interruptions() as interrupted:
+            while reason is None:
+                reason = self.ended()
+                if reason is None:
+                    reason = self.one_epoch(interrupted)
+        finished = not reason.startswith("interrupted")
+        if finished and path is not None and rank() == 0:
+            self.save()
+        if self.best is not None:
+            self.model.load_state_dict(self.best["model"])
+        best_epoch = -1 if self.best is None else int(self.best["epoch"])
+        self.tell(Stopped(plan.phase, reason, self.epoch, best_epoch))
+        verdict = None
+        if self.best is not None and self.best["rank"] is not None:
+            verdict = Judged(tuple(self.best["rank"]), dict(self.best["shown"]))
+        return Trained(reason, finished, best_epoch, verdict, self.history, self.step)
+
+    def ended(self) -> str | None:
+        """Why there is no further epoch, or None."""
+        if self.epoch >= self.plan.epochs:
+            return f"all {self.plan.epochs} epochs were run"
+        since = 0 if self.best is None else self.epoch - 1 - int(self.best["epoch"])
+        if self.judge is not None and since >= self.plan.patience:
+            return f"no better for {since} epochs"
+        return None
+
+    def one_epoch(self, interrupted: Callable[[], bool]) -> str | None:
+        """Run an epoch, or the rest of one; a reason if it was interrupted."""
+        began = time.monotonic()
+        self.model.train()
+        if self.place == 0:
+            self.losses = []
+            torch.manual_seed(mixed(self.plan.seed, self.epoch))
+        if self.randomness is not None:
+            set_random_state(self.randomness, self.device)
+            self.randomness = None
+        for rows in self.batches.epoch(self.plan.seed, self.epoch, self.place):
+            self.one_step(rows)
+            if interrupted():
+                self.save()
+                return f"interrupted after step {self.step}"
+        mean = _mean(self.losses)
+        if not math.isfinite(mean):
+            raise DataError(
+                f"the loss became {mean} in epoch {self.epoch}: inputs may hold NaN or huge values, "
+                "or the learning rate is too high"
+            )
+        self.verdict(mean, time.monotonic() - began)
+        self.epoch, self.place = self.epoch + 1, 0
+        if self.epoch % self.plan.every == 0:
+            self.save()
+        return None
+
+    def one_step(self, rows: Any) -> None:
+        value = self.loss(self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group)
+        value.backward()
+        steps = self.plan.epochs * self.batches.count()
+        self.plan.solver.step(self.optimiser, self.step, steps)
+        self.losses.append(value.detach())  # type: ignore[arg-type]  read when the epoch ends
+        self.step += 1
+        self.place += 1
+        if self.place % 64 == 0:
+            self.losses = [float(x) for x in self.losses]
+        self.tell(Stepped(self.plan.phase, self.step, steps))
+
+    def verdict(self, mean: float, seconds: float) -> None:
+        """Judge the model and keep it if it is the best."""
+        judged = None
+        if self.judge is not None:
+            self.model.eval()
+            judged = _agreed(self.judge(self.model) if rank() == 0 else None)
+        known = None if self.best is None else self.best["rank"]
+        better = judged is None or known is None or judged.rank > tuple(known)
+        if better:
+            self.best = {
+                "model": copied(self.model.state_dict()),
+                "epoch": self.epoch,
+                "rank": None if judged is None else list(judged.rank),
+                "shown": {} if judged is None else judged.shown,
+            }
+        shown = {} if judged is None else judged.shown
+        row = {"phase": self.plan.phase, "epoch": self.epoch, "loss": mean, **shown, "best": better}
+        self.history.append(row)
+        self.tell(EpochDone(self.plan.phase, self.epoch, mean, shown, better, seconds))
+
+    def tell(self, event: Event) -> None:
+        if rank() == 0:
+            self.listener(event)
+
+
+def _agreed(judged: Judged | None) -> Judged | None:
+    """The first process's verdict, on every process."""
+    if world_size() == 1:
+        return judged
+    box = [judged]
+    torch.distributed.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def _mean(losses: list[Any]) -> float:
+    return math.fsum(float(x) for x in losses) / max(len(losses), 1)
+
+
+def _silent(event: Event) -> None:
+    del event
+
+
+@contextmanager
+def _interruptions() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into an answer that can be asked for; the second raises."""
+    caught = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        caught.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(caught)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def evaluate_outputs(model: nn.Module, inputs: Any, size: int = 65536) -> Tensor:
+    """A model's outputs on rows in memory, in evaluation mode, in chunks."""
+    was = model.training
+    model.eval()
+    with torch.no_grad():
+        n = len(inputs)
+        parts = [model(inputs[i : i + size]) for i in range(0, n, size)]
+    model.train(was)
+    return torch.cat(parts)

@@ -1,0 +1,332 @@
+"""The estimator: scikit-learn's checks, tables as users have them, every model, files."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn import set_config
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
+
+import setpoint as sp
+from setpoint.methods import CrossEntropy, SoftSet
+
+WEIGHTS = (
+    "rows are shuffled into batches: a row of weight 2 and the row given twice fall into different "
+    "batches, and the tune rows are drawn by row"
+)
+QUICK = {"epochs": 60, "patience": 10}
+
+
+@parametrize_with_checks(
+    [
+        sp.GoalClassifier("maximize accuracy", "linear", **QUICK),
+        sp.GoalClassifier("maximize accuracy", "mlp", **QUICK),
+        sp.GoalClassifier("maximize macro(f1)", "mlp", "soft-set", **QUICK),
+        sp.GoalClassifier("maximize macro(f1)", "linear", "costs", **QUICK),
+    ],
+    expected_failed_checks=lambda e: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    n = 600
+    frame = pd.DataFrame(
+        {
+            "amount": rng.lognormal(size=n),
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(40, 10, n)),
+            "country": rng.choice(["de", "fr", None], n),
+            "plan": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+            "night": rng.random(n) < 0.3,
+        }
+    )
+    signal = np.log(frame["amount"]) + 1.5 * frame["night"] + (frame["plan"] == "a")
+    y = np.where(signal + rng.normal(0, 0.7, n) > 1.5, "fraud", "fine")
+    return frame, y
+
+
+def test_a_table_as_users_have_it(table):
+    X, y = table
+    goal = "maximize recall subject to precision >= 0.7"
+    clf = sp.GoalClassifier(goal, positive="fraud", epochs=40).fit(X[:400], y[:400])
+    assert clf.classes_.tolist() == ["fine", "fraud"] and clf.n_features_in_ == 5
+    assert clf.feature_names_in_.tolist() == list(X.columns)
+    assert clf.rule_.feasible and clf.rule_.task.positive == "fraud"
+    decided = clf.predict(X[400:])
+    p = clf.predict_proba(X[400:])
+    assert p.shape == (200, 2) and np.allclose(p.sum(1), 1)
+    assert np.array_equal(decided == "fraud", p[:, 1] >= clf.rule_.threshold)
+    assert np.array_equal(decided == "fraud", clf.decision_function(X[400:]) > 0)
+    assert sp.f1(y[400:], decided, positive="fraud") > 0.6
+    unseen = X[400:].assign(country="xx", age=None)
+    assert len(clf.predict(unseen)) == 200
+    assert "auto" in clf.notes_[0]
+    assert {"phase", "epoch", "loss", "tune", "feasible", "best"} <= set(clf.history_[0])
+
+
+def test_the_other_label_can_be_positive(table):
+    X, y = table
+    clf = sp.GoalClassifier("maximize f1", "linear", positive="fine", **QUICK).fit(X, y)
+    decided = clf.predict(X)
+    assert np.array_equal(decided == "fine", clf.predict_proba(X)[:, 0] >= clf.rule_.threshold)
+    assert np.array_equal(decided == clf.classes_[1], clf.decision_function(X) > 0)
+
+
+def test_a_goal_that_tells_classes_apart_needs_to_know_which(table):
+    X, y = table
+    with pytest.raises(sp.DataError, match="tells the classes apart: say which is positive"):
+        sp.GoalClassifier("maximize f1").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["cross-entropy", "soft-set", "costs", CrossEntropy("balanced"), CrossEntropy("search")],
+    ids=str,
+)
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_every_method_on_every_network(model, method):
+    data = sp.datasets.load("breast-cancer")
+    goal = "maximize specificity subject to recall >= 0.95"
+    clf = sp.GoalClassifier(goal, model, method, epochs=30).fit(data.X, data.y)
+    reached = sp.evaluate(clf.rule_, data.y, clf.predict_proba(data.X)[:, 1])
+    assert reached.value > 0.85 and reached.kept[0].value > 0.9
+    again = sp.GoalClassifier(goal, model, method, epochs=30).fit(data.X, data.y)
+    assert np.array_equal(again.predict_proba(data.X), clf.predict_proba(data.X))
+
+
+def test_ranking_goals():
+    data = sp.datasets.load("breast-cancer")
+    for goal in ("maximize auroc", "maximize average_precision"):
+        clf = sp.GoalClassifier(goal, "linear", "pairwise", epochs=30).fit(data.X, data.y)
+        assert sp.auroc(data.y, clf.predict_proba(data.X)[:, 1]) > 0.97
+        assert clf.rule_.threshold == 0.5
+        assert any("leaves the threshold open" in note for note in clf.notes_)
+
+
+@pytest.mark.parametrize("method", ["cross-entropy", "soft-set", "costs"])
+def test_several_classes_with_a_floor(method):
+    data = sp.datasets.load("wine")
+    goal = "maximize macro(f1) subject to recall.of(1) >= 0.8"
+    clf = sp.GoalClassifier(goal, "mlp", method, epochs=40).fit(data.X, data.y)
+    assert sp.macro(sp.f1)(data.y, clf.predict(data.X), task="multiclass") > 0.9
+    assert clf.predict_proba(data.X).shape == (178, 3)
+    assert np.array_equal(
+        clf.classes_[clf.decision_function(data.X).argmax(1)], clf.predict(data.X)
+    )
+
+
+@pytest.mark.parametrize("method", ["cross-entropy", "soft-set", "costs"])
+def test_several_labels(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    Y = pd.DataFrame({"a": X[:, 0] > 0.5, "b": X[:, 1] + X[:, 2] > 1}).astype(int)
+    clf = sp.GoalClassifier("maximize macro(f1)", "mlp", method, epochs=40).fit(X, Y)
+    assert clf.classes_.tolist() == ["a", "b"]
+    assert clf.predict(X).shape == (400, 2) and clf.predict_proba(X).shape == (400, 2)
+    assert sp.macro(sp.f1)(Y, clf.predict(X), task="multilabel") > 0.85
+    assert np.array_equal(clf.predict(X) == 1, clf.decision_function(X) > 0)
+
+
+def test_groups_reach_the_loss_and_the_rule():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3))
+    region = rng.choice(["north", "south"], 800)
+    y = (X[:, 0] + (region == "north") + rng.normal(0, 0.5, 800) > 0.7).astype(int)
+    goal = 'maximize f1 subject to gap(recall, by="region") <= 0.2'
+    clf = sp.GoalClassifier(goal, "linear", "soft-set", kind="per-group", epochs=20)
+    with pytest.raises(sp.DataError, match='speaks of the column "region"'):
+        clf.fit(X, y)
+    clf.fit(X, y, group={"region": region})
+    assert clf.rule_.kind == "per-group"
+    decided = clf.predict(X, group={"region": region})
+    assert np.array_equal(decided == 1, clf.decision_function(X, group={"region": region}) > 0)
+    with pytest.raises(sp.DataError, match="pass group="):
+        clf.predict(X)
+
+
+class Net(nn.Module):
+    """A module of the user's own, on images."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 1))
+
+    def forward(self, x):
+        """One output per image."""
+        return self.layers(x)
+
+
+def test_a_module_of_ones_own(tmp_path):
+    data = sp.datasets.load("digits")
+    X = np.asarray(data.X).reshape(-1, 1, 8, 8).astype(np.float32) / 16
+    y = (np.asarray(data.y) == 8).astype(int)
+    torch.manual_seed(0)
+    clf = sp.GoalClassifier("maximize f1", Net(), "soft-set", epochs=8).fit(X, y)
+    assert sp.f1(y, clf.predict(X)) > 0.8
+    clf.save(tmp_path / "run")
+    with pytest.raises(sp.KindError, match="a module of your own, Net"):
+        sp.load(tmp_path / "run")
+    back = sp.load(tmp_path / "run", model=Net())
+    assert np.array_equal(back.predict_proba(X), clf.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        HistGradientBoostingClassifier(max_iter=20),
+        LinearSVC(),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_classifiers_of_scikit_learn(model, tmp_path):
+    data = sp.datasets.load("breast-cancer")
+    goal = "maximize specificity subject to recall >= 0.95"
+    clf = sp.GoalClassifier(goal, model).fit(data.X, data.y)
+    assert clf.rule_.feasible and clf.history_ == []
+    assert np.array_equal(clf.predict(data.X) == 1, clf.decision_function(data.X) > 0)
+    clf.save(tmp_path / "run")
+    back = sp.load(tmp_path / "run")
+    assert np.array_equal(back.predict(data.X), clf.predict(data.X))
+    if not isinstance(model, type(make_pipeline(StandardScaler()))):
+        costly = sp.GoalClassifier("maximize f_beta(3)", model, "costs").fit(data.X, data.y)
+        assert any(note.startswith("costs of a mistake") for note in costly.notes_)
+        assert sp.recall(data.y, costly.predict(data.X)) > 0.9
+
+
+def test_files(table, tmp_path):
+    X, y = table
+    clf = sp.GoalClassifier("maximize mcc", epochs=5).fit(X, y)
+    clf.save(tmp_path / "run")
+    assert {p.name for p in (tmp_path / "run").iterdir()} == {"estimator.json", "model.safetensors"}
+    for back in (sp.load(tmp_path / "run"), pickle.loads(pickle.dumps(clf))):
+        assert np.array_equal(back.predict_proba(X), clf.predict_proba(X))
+        assert np.array_equal(back.predict(X), clf.predict(X))
+        assert back.rule_ == clf.rule_ and back.classes_.tolist() == clf.classes_.tolist()
+        assert back.feature_names_in_.tolist() == clf.feature_names_in_.tolist()
+    (tmp_path / "run" / "estimator.json").write_text("{}")
+    with pytest.raises(sp.FileError, match="holds no classifier"):
+        sp.load(tmp_path / "run")
+    with pytest.raises(sp.FileError, match="holds no classifier"):
+        sp.load(tmp_path / "nowhere")
+    with pytest.raises(Exception, match="not fitted"):
+        clone(clf).save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_interrupted_fit_is_taken_up(table, tmp_path):
+    import signal
+
+    from setpoint.training.events import Stepped
+
+    X, y = table
+
+    def stop(event):
+        if isinstance(event, Stepped) and event.step == 100:
+            signal.raise_signal(signal.SIGINT)
+
+    settings = {"positive": "fraud", "epochs": 15, "method": "costs"}
+    whole = sp.GoalClassifier("maximize f1", **settings).fit(X, y)
+    settings["checkpoint"] = tmp_path / "run"
+    broken = sp.GoalClassifier("maximize f1", listener=stop, **settings).fit(X, y)
+    assert not broken.finished_ and len(broken.predict(X)) == len(y)
+    resumed = sp.GoalClassifier("maximize f1", **settings).fit(X, y)
+    assert resumed.finished_
+    assert np.array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+    assert resumed.history_ == whole.history_
+
+
+def test_metadata_routing_and_plain_arguments():
+    data = sp.datasets.load("breast-cancer")
+    X, y = np.asarray(data.X), np.asarray(data.y)
+    weight = np.linspace(0.5, 2, len(y))
+    set_config(enable_metadata_routing=True)
+    try:
+        clf = sp.GoalClassifier("maximize f1", "linear", epochs=5).set_fit_request(
+            sample_weight=True, group=True
+        )
+        clf = clf.set_score_request(sample_weight=True)
+        found = cross_validate(
+            clf, X, y, params={"sample_weight": weight, "group": y}, error_score="raise", cv=3
+        )
+        assert found["test_score"].mean() > 0.8
+    finally:
+        set_config(enable_metadata_routing=False)
+    sp.GoalClassifier("maximize f1", "linear", epochs=2).fit(X, y, weight)
+    search = GridSearchCV(
+        sp.GoalClassifier("maximize f1", "linear", epochs=3), {"weight_decay": [0, 0.1]}, cv=2
+    ).fit(X, y)
+    assert search.best_estimator_.rule_.threshold is not None
+
+
+def test_weights_count():
+    """Rows of one side of a line, up-weighted, pull the decision there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 1))
+    y = (rng.random(500) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    plain, heavy = (
+        sp.GoalClassifier("maximize accuracy", "linear", epochs=40).fit(X, y, sample_weight=w)
+        for w in (None, np.where(y == 1, 20.0, 1.0))
+    )
+    assert heavy.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.2
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"model": "mpl"}, 'did you mean mlp'),
+        ({"model": 3}, "a torch module or a classifier"),
+        ({"method": "soft"}, "did you mean soft-set"),
+        ({"tune_size": 1.5}, "between 0 and 1"),
+        ({"random_state": -1}, "0 or more"),
+        ({"goal": "maximize recal"}, "did you mean"),
+        ({"goal": "maximize macro(auroc)", "method": "costs"}, "judges a ranking"),
+        ({"goal": 'maximize f1 subject to gap(recall, by="g") <= 0.1'}, "pass group="),
+        ({"device": "gpu7"}, '"auto", "cpu"'),
+        ({"goal": "maximize mae"}, "regression"),
+        ({"task": "regression"}, "no classes"),
+        ({"positive": "no such"}, "is no class of y"),
+        ({"model": LinearSVC(), "method": "soft-set"}, "trains networks"),
+    ],
+)
+def test_odd_arguments_get_a_sentence(change, sentence):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    clf = sp.GoalClassifier("maximize f1", epochs=1).set_params(**change)
+    with pytest.raises(sp.SetpointError, match=sentence):
+        clf.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "sentence"),
+    [
+        (np.zeros((4, 2)), [1, 1, 1, 1], {}, "only one class"),
+        (np.zeros((4, 2)), [0, 1, 0], {}, "must agree"),
+        (np.zeros((4, 2)), [0, 1, 0, 1], {"sample_weight": [1, 1, -1, 1]}, "not negative"),
+        (np.zeros((4, 2)), [0, 1, 0, 1], {"sample_weight": [1, 0, 1, 0]}, "only one class"),
+        (np.full((4, 2), np.inf), [0, 1, 0, 1], {}, "inf"),
+        (np.zeros(4), [0, 1, 0, 1], {}, "Reshape your data"),
+    ],
+)
+def test_odd_rows_get_a_sentence(X, y, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        sp.GoalClassifier("maximize f1", epochs=1).fit(X, y, **options)
+
+
+def test_methods_made_with_options():
+    data = sp.datasets.load("breast-cancer")
+    clf = sp.GoalClassifier("maximize f1", "linear", SoftSet(thresholds="grid"), epochs=10)
+    assert sp.f1(data.y, clf.fit(data.X, data.y).predict(data.X)) > 0.9
+    assert clone(clf).get_params()["method"] == SoftSet(thresholds="grid")
