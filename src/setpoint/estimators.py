@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
+    assert_all_finite,
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
@@ -277,6 +278,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         kind = Task.make(self.task).kind if self.task is not None else None
         if kind in ("ranking", "regression"):
             raise GoalError(f"a {kind} task has no classes; GoalClassifier decides among classes")
+        if getattr(y, "dtype", None) is not None and np.asarray(y).dtype.kind == "f":
+            assert_all_finite(np.asarray(y), input_name="y")
         if kind == "multilabel" or (kind is None and type_of_target(y).startswith("multilabel")):
             return self._labels(y, rows)
         y = column_or_1d(y, warn=True)
@@ -487,10 +490,11 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             goal, y, scores, sample_weight=w, group=given, task=task, kind=self.kind,
             random_state=self._seed(),
         )  # fmt: skip
-        if self.rule_.kind == "threshold" and task.score == "probability" and not goal.constraints:
-            half = replace(self.rule_, threshold=0.5)
-            if evaluate(half, y, scores, sample_weight=w, group=given).value == self.rule_.value:
-                self.rule_ = half  # another threshold is taken only where it is better
+        plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": (0.0,) * scores.shape[-1]}}
+        if self.rule_.kind in plain and task.score == "probability" and not goal.constraints:
+            usual = replace(self.rule_, **plain[self.rule_.kind])
+            if evaluate(usual, y, scores, sample_weight=w, group=given).value == self.rule_.value:
+                self.rule_ = usual  # ½ and argmax are left only for something better
 
     def _plain_rule(self, goal: Goal, task: Task, rows: int) -> DecisionRule:
         """A goal on the ranking leaves the threshold open: ½, or argmax."""

@@ -1,0 +1,110 @@
+"""The door to Lightning: the exact goal on the validation rows, for callbacks to watch.
+
+Needs the extra: ``pip install 'setpoint[lightning]'``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError, KindError
+from setpoint.decisions import DecisionRule, tune
+from setpoint.goals import Goal, Task
+from setpoint.training.running import RunningLoss
+
+try:
+    from lightning.pytorch.callbacks import Callback
+except ImportError as error:  # an extra: the rest of the package does without
+    raise ImportError(
+        "setpoint.lightning needs Lightning: pip install 'setpoint[lightning]'"
+    ) from error
+
+
+class GoalCallback(Callback):
+    """Tunes the goal's rule on the validation rows after every epoch, exactly, and logs it.
+
+    Logged are ``goal`` (the objective at the best operating point, or a value below every feasible
+    one where there is none) and ``goal_feasible``; ``EarlyStopping("goal", mode="max")`` and
+    ``ModelCheckpoint(monitor="goal", mode="max")`` work with them. For goals that minimize,
+    ``mode="min"``.
+
+    ``validation_step`` returns a mapping with "logits" and "target", and perhaps "weight" and
+    "group". At the start of training the loss's ``accumulate`` is compared with the trainer's.
+
+    Parameters
+    ----------
+    goal : Goal, str or Expression
+    task : Task or str, optional
+
+    Attributes
+    ----------
+    rule : DecisionRule or None
+        Of the last validation epoch, on probabilities.
+    """
+
+    def __init__(self, goal: Any, task: Task | str | None = None) -> None:
+        self.goal, self.task = Goal.of(goal), Task.make(task)
+        self.rule: DecisionRule | None = None
+        self._rows: list[dict[str, Tensor]] = []
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Refuse a loss that is told another number of parts than the trainer makes."""
+        wanted = int(trainer.accumulate_grad_batches)
+        for name, module in pl_module.named_modules():
+            if isinstance(module, RunningLoss) and module.memory and module.accumulate != wanted:
+                raise KindError(
+                    f"the trainer accumulates {wanted} batches and {name or 'the loss'} was made "
+                    f"with accumulate={module.accumulate}: say GoalLoss(…, accumulate={wanted})"
+                )
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Forget the rows of the last epoch."""
+        self._rows = []
+
+    def on_validation_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        """Keep a batch's rows."""
+        if not isinstance(outputs, dict) or not {"logits", "target"} <= set(outputs):
+            raise DataError(
+                'validation_step must return {"logits": …, "target": …} for GoalCallback'
+            )
+        self._rows.append({k: v.detach() for k, v in outputs.items() if isinstance(v, Tensor)})
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Tune on the rows of all processes, and log."""
+        if not self._rows or trainer.sanity_checking:
+            return
+        rows = {
+            name: torch.cat([_gathered(pl_module, batch[name]) for batch in self._rows])
+            for name in self._rows[0]
+        }
+        logits = rows["logits"].double().cpu()
+        if self.task.kind == "multiclass":
+            scores = torch.softmax(logits, 1)
+        else:
+            scores = torch.sigmoid(logits.squeeze(-1) if self.task.kind == "binary" else logits)
+        weight, group = rows.get("weight"), rows.get("group")
+        self.rule = tune(
+            self.goal,
+            rows["target"].cpu().numpy(),
+            scores.numpy(),
+            sample_weight=None if weight is None else weight.cpu().numpy(),
+            group=None if group is None else group.cpu().numpy(),
+            task=self.task,
+        )
+        value = float("nan") if self.rule.value is None else self.rule.value
+        low, high = self.goal.objective.interval()
+        worst = low - 1 if self.goal.sign > 0 else high + 1
+        shown = value if self.rule.feasible else worst
+        pl_module.log("goal", shown, prog_bar=True)
+        pl_module.log("goal_feasible", float(self.rule.feasible))
+
+
+def _gathered(pl_module: Any, rows: Tensor) -> Tensor:
+    """A batch's rows of all processes, one behind the other."""
+    whole = pl_module.all_gather(rows)
+    return whole if whole.shape == rows.shape else whole.flatten(0, 1)

@@ -1,0 +1,41 @@
+"""The scripts in examples/ run, and several processes learn what one does."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PLAIN = ["plain_loop.py", "fabric_loop.py", "accelerate_loop.py", "lightning_loop.py"]
+
+
+def run(*command):
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_every_script_is_run():
+    scripts = {p.name for p in (ROOT / "examples").glob("*.py")} - {"data.py"}
+    assert scripts == {*PLAIN, "torchrun_ddp.py"}
+
+
+@pytest.mark.parametrize("script", PLAIN)
+def test_a_script_runs(script):
+    out = run(f"examples/{script}")
+    value = re.search(r"(?:Recovered\(value=|recall )([0-9.]+)", out)
+    assert value and float(value.group(1)) > 0.5, out
+
+
+def test_processes_learn_what_one_does():
+    norms = {}
+    for world, more in ((1, []), (2, []), (2, ["--fsdp"])):
+        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={world}"]
+        out = run(*torchrun, "examples/torchrun_ddp.py", *more)
+        norms[world, bool(more)] = float(re.search(r"weights ([0-9.]+)", out).group(1))
+    assert norms[2, False] == pytest.approx(norms[1, False], abs=1e-8)
+    assert norms[2, True] == pytest.approx(norms[1, False], abs=1e-8)
