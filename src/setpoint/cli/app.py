@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from setpoint import __version__
-from setpoint.cli import decide, demo, evaluate, metrics, tune
+from setpoint.cli import decide, demo, evaluate, methods, metrics, tune
 from setpoint.cli.debugging import Debug
 from setpoint.cli.failing import report, report_json
 
@@ -122,6 +122,7 @@ for _name, _command in {
     "evaluate": (evaluate.evaluate, evaluate.HELP, evaluate.EPILOG),
     "decide": (decide.decide, decide.HELP, decide.EPILOG),
     "metrics": (metrics.metrics, metrics.HELP, metrics.EPILOG),
+    "methods": (methods.methods, methods.HELP, methods.EPILOG),
 }.items():
     _does, _help, _epilog = _command
     app.command(_name, cls=Plain, help=_help, epilog=_epilog)(_does)

@@ -1,0 +1,27 @@
+"""`setpoint methods`: every method with its options, and what it says to a goal."""
+
+import json
+
+import setpoint as sp
+
+
+def test_every_method_is_shown(run):
+    result = run("methods", columns=140)
+    assert result.exit_code == 0
+    for name, method in sp.METHODS.items():
+        assert name in result.stdout
+        assert method.summary.split(",")[0][:30] in result.stdout
+    assert "cross_entropy=0.5" in result.stdout
+
+
+def test_a_goal_is_taken_or_refused_with_a_sentence(run):
+    said = json.loads(run("methods", "maximize auroc", "--json").stdout)["methods"]
+    refusals = {entry["name"]: entry["refusal"] for entry in said}
+    assert refusals["pairwise"] is None and refusals["cross-entropy"] is None
+    assert "judges a ranking" in refusals["costs"]
+    shown = run("methods", "maximize f1 subject to precision >= 0.5")
+    assert shown.stdout.count("yes") == 3 and shown.exit_code == 0
+
+
+def test_a_wrong_goal_is_a_mistake(run):
+    assert run("methods", "maximize recal").exit_code == 2
