@@ -2,8 +2,8 @@
 
     python examples/accelerate_loop.py    # needs: pip install accelerate
 
-``accelerator.backward`` divides by the number of parts, so the loss is not divided again. The loss is
-told the number of parts and keeps its prices fixed within a step: the step is that of the whole
+``accelerator.backward`` divides by the number of parts, so the loss is not divided again. The loss
+is told the number of parts and keeps its prices fixed within a step: the step is that of the whole
 batch. Leave out the incomplete last step of an epoch (``drop_last`` with whole steps), or the parts
 of two epochs would share one.
 """

@@ -1,6 +1,6 @@
 """A goal under Lightning: train on it, stop early on it, keep the best checkpoint by it.
 
-    python examples/lightning_loop.py     # needs: pip install 'setpoint[lightning]'
+python examples/lightning_loop.py     # needs: pip install 'setpoint[lightning]'
 """
 
 import lightning

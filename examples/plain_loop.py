@@ -1,6 +1,6 @@
 """A goal in a loop of one's own: any loader, any optimiser, no sampler.
 
-    python examples/plain_loop.py
+python examples/plain_loop.py
 """
 
 import torch

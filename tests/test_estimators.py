@@ -62,18 +62,23 @@ def test_a_table_as_users_have_it(table):
     X, y = table
     goal = "maximize recall subject to precision >= 0.7"
     clf = sp.GoalClassifier(goal, positive="fraud", epochs=40).fit(X[:400], y[:400])
-    assert clf.classes_.tolist() == ["fine", "fraud"] and clf.n_features_in_ == 5
+    assert clf.classes_.tolist() == ["fine", "fraud"]
+    assert clf.n_features_in_ == 5
     assert clf.feature_names_in_.tolist() == list(X.columns)
-    assert clf.rule_.feasible and clf.rule_.task.positive == "fraud"
+    assert clf.rule_.feasible
+    assert clf.rule_.task.positive == "fraud"
     decided = clf.predict(X[400:])
     p = clf.predict_proba(X[400:])
-    assert p.shape == (200, 2) and np.allclose(p.sum(1), 1)
+    assert p.shape == (200, 2)
+    assert np.allclose(p.sum(1), 1)
     assert np.array_equal(decided == "fraud", p[:, 1] >= clf.rule_.threshold)
     assert np.array_equal(decided == "fraud", clf.decision_function(X[400:]) > 0)
     assert sp.f1(y[400:], decided, positive="fraud") > 0.6
     unseen = X[400:].assign(country="xx", age=None)
     assert len(clf.predict(unseen)) == 200
     assert "auto" in clf.notes_[0]
+    assert clf.plan_.splitlines()[0] == f"goal    {goal}"
+    assert "100 rows kept apart" in clf.plan_
     assert {"phase", "epoch", "loss", "tune", "feasible", "best"} <= set(clf.history_[0])
 
 
@@ -102,7 +107,8 @@ def test_every_method_on_every_network(model, method):
     goal = "maximize specificity subject to recall >= 0.95"
     clf = sp.GoalClassifier(goal, model, method, epochs=30).fit(data.X, data.y)
     reached = sp.evaluate(clf.rule_, data.y, clf.predict_proba(data.X)[:, 1])
-    assert reached.value > 0.85 and reached.kept[0].value > 0.9
+    assert reached.value > 0.85
+    assert reached.kept[0].value > 0.9
     again = sp.GoalClassifier(goal, model, method, epochs=30).fit(data.X, data.y)
     assert np.array_equal(again.predict_proba(data.X), clf.predict_proba(data.X))
 
@@ -135,7 +141,8 @@ def test_several_labels(method):
     Y = pd.DataFrame({"a": X[:, 0] > 0.5, "b": X[:, 1] + X[:, 2] > 1}).astype(int)
     clf = sp.GoalClassifier("maximize macro(f1)", "mlp", method, epochs=40).fit(X, Y)
     assert clf.classes_.tolist() == ["a", "b"]
-    assert clf.predict(X).shape == (400, 2) and clf.predict_proba(X).shape == (400, 2)
+    assert clf.predict(X).shape == (400, 2)
+    assert clf.predict_proba(X).shape == (400, 2)
     assert sp.macro(sp.f1)(Y, clf.predict(X), task="multilabel") > 0.85
     assert np.array_equal(clf.predict(X) == 1, clf.decision_function(X) > 0)
 
@@ -196,7 +203,8 @@ def test_classifiers_of_scikit_learn(model, tmp_path):
     data = sp.datasets.load("breast-cancer")
     goal = "maximize specificity subject to recall >= 0.95"
     clf = sp.GoalClassifier(goal, model).fit(data.X, data.y)
-    assert clf.rule_.feasible and clf.history_ == []
+    assert clf.rule_.feasible
+    assert clf.history_ == []
     assert np.array_equal(clf.predict(data.X) == 1, clf.decision_function(data.X) > 0)
     clf.save(tmp_path / "run")
     back = sp.load(tmp_path / "run")
@@ -215,7 +223,8 @@ def test_files(table, tmp_path):
     for back in (sp.load(tmp_path / "run"), pickle.loads(pickle.dumps(clf))):
         assert np.array_equal(back.predict_proba(X), clf.predict_proba(X))
         assert np.array_equal(back.predict(X), clf.predict(X))
-        assert back.rule_ == clf.rule_ and back.classes_.tolist() == clf.classes_.tolist()
+        assert back.rule_ == clf.rule_
+        assert back.classes_.tolist() == clf.classes_.tolist()
         assert back.feature_names_in_.tolist() == clf.feature_names_in_.tolist()
     (tmp_path / "run" / "estimator.json").write_text("{}")
     with pytest.raises(sp.FileError, match="holds no classifier"):
@@ -242,7 +251,8 @@ def test_an_interrupted_fit_is_taken_up(table, tmp_path):
     whole = sp.GoalClassifier("maximize f1", **settings).fit(X, y)
     settings["checkpoint"] = tmp_path / "run"
     broken = sp.GoalClassifier("maximize f1", listener=stop, **settings).fit(X, y)
-    assert not broken.finished_ and len(broken.predict(X)) == len(y)
+    assert not broken.finished_
+    assert len(broken.predict(X)) == len(y)
     resumed = sp.GoalClassifier("maximize f1", **settings).fit(X, y)
     assert resumed.finished_
     assert np.array_equal(resumed.predict_proba(X), whole.predict_proba(X))
@@ -287,7 +297,7 @@ def test_weights_count():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"model": "mpl"}, 'did you mean mlp'),
+        ({"model": "mpl"}, "did you mean mlp"),
         ({"model": 3}, "a torch module or a classifier"),
         ({"method": "soft"}, "did you mean soft-set"),
         ({"tune_size": 1.5}, "between 0 and 1"),

@@ -28,7 +28,8 @@ def test_every_script_is_run():
 def test_a_script_runs(script):
     out = run(f"examples/{script}")
     value = re.search(r"(?:Recovered\(value=|recall )([0-9.]+)", out)
-    assert value and float(value.group(1)) > 0.5, out
+    assert value, out
+    assert float(value.group(1)) > 0.5, out
 
 
 def test_processes_learn_what_one_does():

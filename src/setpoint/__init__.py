@@ -64,7 +64,6 @@ __all__ = [
     "metrics",
 ]
 __all__ += metrics.__all__
-__all__ += ["GoalClassifier", "GoalLoss", "METHODS", "SURROGATES", "load"]
 
 
 #: what needs torch: name -> module, loaded when it is first asked for
@@ -77,6 +76,7 @@ _LATE = {
     "GoalClassifier": "setpoint.estimators",
     "load": "setpoint.estimators",
 }
+__all__ += list(_LATE)
 
 
 def __getattr__(name: str) -> object:
@@ -86,5 +86,5 @@ def __getattr__(name: str) -> object:
         found = module if _LATE[name].endswith(f".{name}") else getattr(module, name)
         globals()[name] = found
         return found
-    hint = did_you_mean(name, [*__all__, *_LATE], "see setpoint.__all__")
+    hint = did_you_mean(name, __all__, "see setpoint.__all__")
     raise AttributeError(f'setpoint has no "{name}": {hint}')

@@ -104,6 +104,10 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         One row per epoch; ``pandas.DataFrame(clf.history_)`` is a table.
     notes_ : tuple of str
         What was chosen and why, and what a reader should know.
+    plan_ : str
+        The chain from the goal to the rule, a line for each link.
+    finished_ : bool
+        False where training was interrupted.
     n_features_in_ : int
     feature_names_in_ : numpy.ndarray
         Where ``X`` has names.
@@ -215,6 +219,16 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         else:
             self._fit_classifier(goal, model, chosen, X, target, weight, parts)
         self._choose(goal, X, inputs, target, weight, groups, parts.tune)
+        kept = "the same rows" if parts.shared else f"{len(parts.tune):,} rows kept apart"
+        self.plan_ = "\n".join(
+            [
+                f"goal    {goal}",
+                f"model   {model if isinstance(model, str) else type(model).__name__}"
+                f" on {len(parts.train):,} rows, {self.n_features_in_} columns",
+                f"method  {chosen}",
+                f"rule    {self.rule_.operating_point()}, chosen on {kept}",
+            ]
+        )
         return self
 
     def _model(self) -> Any:
@@ -444,7 +458,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
         def fitted(rows: np.ndarray, w: np.ndarray | None) -> Any:
             extra = {} if w is None else {"sample_weight": w}
-            return clone(model).fit(taken(X, rows), target[rows], **extra)
+            new: Any = clone(model)
+            return new.fit(taken(X, rows), target[rows], **extra)
 
         def out_of_fold(train: np.ndarray, held: np.ndarray) -> np.ndarray:
             fold = fitted(rows[train], None if w is None else w[train])
@@ -473,7 +488,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         rows: np.ndarray,
     ) -> None:
         """Tune the rule on the tune rows."""
-        known = self.model_.classes_ if hasattr(self.model_, "classes_") else None
+        known: Any = getattr(self.model_, "classes_", None)
         if known is not None and not np.array_equal(known, np.arange(len(self.classes_))):
             raise DataError("some class has no row among the training rows; give more rows")
         scores = self._scores_of(taken(X, rows), inputs[rows])

@@ -17,10 +17,12 @@ def test_every_method_is_shown(run):
 def test_a_goal_is_taken_or_refused_with_a_sentence(run):
     said = json.loads(run("methods", "maximize auroc", "--json").stdout)["methods"]
     refusals = {entry["name"]: entry["refusal"] for entry in said}
-    assert refusals["pairwise"] is None and refusals["cross-entropy"] is None
+    assert refusals["pairwise"] is None
+    assert refusals["cross-entropy"] is None
     assert "judges a ranking" in refusals["costs"]
     shown = run("methods", "maximize f1 subject to precision >= 0.5")
-    assert shown.stdout.count("yes") == 3 and shown.exit_code == 0
+    assert shown.stdout.count("yes") == 3
+    assert shown.exit_code == 0
 
 
 def test_a_wrong_goal_is_a_mistake(run):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+
+import setpoint as sp
 from setpoint.losses import GoalLoss
 from setpoint.methods import GRID, Costs, SoftSet
 from setpoint.surrogates import Linear, Ramp, Sigmoid
-
-import setpoint as sp
 
 BINARY = [
     "maximize f1",
@@ -59,9 +59,7 @@ def gradients(loss, reference, logits):
 @pytest.mark.parametrize("text", BINARY)
 def test_a_batch_at_its_own_totals_has_the_metrics_gradient(text, surrogate):
     logits, target, weight = rows(1)
-    loss = GoalLoss(
-        text, SoftSet(surrogate, cross_entropy=0.0), memory=0, warmup=0
-    ).double()
+    loss = GoalLoss(text, SoftSet(surrogate, cross_entropy=0.0), memory=0, warmup=0).double()
     value = loss(logits, target, weight=weight)
     goal = loss.goal
     member = surrogate.value(torch.sigmoid(logits))
@@ -214,7 +212,8 @@ def test_costs_of_f1_are_two_minus_f_to_f():
     worth = loss.prices.view(2, 2)
     f = sp.f1(target.numpy(), (logits >= 0).long().numpy())
     assert float(worth[1, 1] / worth[0, 0]) == pytest.approx((2 - f) / f)
-    assert worth[0, 1] == 0 and worth[1, 0] == 0
+    assert worth[0, 1] == 0
+    assert worth[1, 0] == 0
 
 
 def test_costs_of_recall_at_precision():
@@ -261,7 +260,8 @@ def test_cross_entropy_is_torchs(kind):
 @pytest.mark.parametrize("text", ["maximize auroc", "maximize average_precision"])
 def test_pairs_of_a_batch(text):
     logits, target, weight = rows(11)
-    value = GoalLoss(text, "pairwise", cross_entropy=0.2).double()(logits, target, weight=weight)
+    loss = GoalLoss(text, "pairwise", cross_entropy=0.2, temperature=1.0).double()
+    value = loss(logits, target, weight=weight)
     z_p, w_p = logits[target == 1], weight[target == 1]
     z_n, w_n = logits[target == 0], weight[target == 0]
     if text == "maximize auroc":

@@ -72,13 +72,16 @@ def run(name, path=None, stop_at=None, epochs=6, workers=None):
 def test_interrupted_and_resumed_ends_in_the_same_bits(name, tmp_path):
     whole, whole_loss, done = run(name)
     steps = 6 * 7
-    assert done.finished and done.steps == steps
+    assert done.finished
+    assert done.steps == steps
     stop_at = int(np.random.default_rng(zlib.crc32(name.encode())).integers(1, steps))
     path = tmp_path / "run.safetensors"
     _, _, broken = run(name, path, stop_at)
-    assert not broken.finished and broken.steps == stop_at
+    assert not broken.finished
+    assert broken.steps == stop_at
     model, loss, resumed = run(name, path)
-    assert resumed.finished and resumed.steps == steps
+    assert resumed.finished
+    assert resumed.steps == steps
     for a, b in ((whole, model), (whole_loss, loss)):
         for key, tensor in a.state_dict().items():
             assert torch.equal(tensor, b.state_dict()[key]), key
@@ -116,7 +119,8 @@ def test_the_best_weights_are_returned_and_patience_ends_a_run():
         judge,
         events.append,
     )
-    assert done.best_epoch == 1 and done.reason == "no better for 3 epochs"
+    assert done.best_epoch == 1
+    assert done.reason == "no better for 3 epochs"
     assert all(torch.equal(v, kept[1][k]) for k, v in model.state_dict().items())
     assert [type(e) for e in events if not isinstance(e, Stepped)] == [
         Started,
@@ -159,7 +163,8 @@ def test_a_loader_trains_too():
     assert all(torch.equal(a, b) for a, b in zip(first[2:], again, strict=True))
     model, loss = network(), sp.GoalLoss("maximize f1")
     done = train(model, loss, batches, Plan(FirstOrder(1e-2), epochs=3), judge_of(x, y))
-    assert done.steps == 12 and done.verdict is not None
+    assert done.steps == 12
+    assert done.verdict is not None
     with pytest.raises(sp.KindError, match="a loader must give"):
         next(Loaded([x], torch.device("cpu")).epoch(0, 0))
 
@@ -168,8 +173,10 @@ def test_state_goes_to_a_file_and_back(tmp_path):
     state = {"a": [torch.arange(3), None, 1.5, True, "x"], "b": {"c": (1, torch.zeros(()))}}
     save_state(tmp_path / "s", state)
     back = load_state(tmp_path / "s")
-    assert torch.equal(back["a"][0], state["a"][0]) and back["a"][1:] == state["a"][1:]
-    assert isinstance(back["b"]["c"], tuple) and back["b"]["c"][0] == 1
+    assert torch.equal(back["a"][0], state["a"][0])
+    assert back["a"][1:] == state["a"][1:]
+    assert isinstance(back["b"]["c"], tuple)
+    assert back["b"]["c"][0] == 1
     (tmp_path / "odd").write_bytes(b"odd")
     with pytest.raises(sp.FileError, match="cannot read the checkpoint"):
         load_state(tmp_path / "odd")
@@ -184,7 +191,8 @@ def test_every_solver_is_in_the_table():
 def test_the_rate_rises_and_falls():
     solver = FirstOrder(1.0, warmup=10, final=0.1)
     rates = [solver.rate(s, 100) for s in range(101)]
-    assert rates[0] == pytest.approx(0.1, abs=1e-2) and max(rates) == pytest.approx(1, abs=0.03)
+    assert rates[0] == pytest.approx(0.1, abs=1e-2)
+    assert max(rates) == pytest.approx(1, abs=0.03)
     assert rates[-1] == pytest.approx(0.1)
     assert FirstOrder(0.5).rate(7, 10) == 0.5
 

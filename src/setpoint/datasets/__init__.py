@@ -27,4 +27,16 @@ from setpoint.datasets.labels import Labelled, labelled
 from setpoint.datasets.splits import Split, split
 from setpoint.datasets.tables import read_table
 
-__all__ = ["Dataset", "load", "names", "read_table", "column", "numbers", "Labelled", "labelled", "Features", "Split", "split"]
+__all__ = [
+    "Dataset",
+    "load",
+    "names",
+    "read_table",
+    "column",
+    "numbers",
+    "Labelled",
+    "labelled",
+    "Features",
+    "Split",
+    "split",
+]

@@ -44,7 +44,7 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     tune = []
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
-        k = int(round(tune_size * len(rows)))
+        k = round(tune_size * len(rows))
         if k < least or len(rows) - k < least:
             everything = np.arange(len(y))
             return Split(everything, everything, True)

@@ -82,7 +82,7 @@ def _logits(
     y: np.ndarray,
     weight: np.ndarray | None,
 ) -> tuple[torch.Tensor, float | None]:
-    """Outputs whose sign, or argmax, is the decision; and the threshold, where multipliers need it."""
+    """Outputs whose sign or argmax is the decision; the threshold where multipliers need it."""
     if task.kind == "multiclass":
         return torch.as_tensor(scores, dtype=torch.float32), None
     columns = take_in(

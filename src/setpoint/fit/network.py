@@ -285,7 +285,7 @@ def batch_size(target: Tensor, task: Task) -> int:
 
 
 def class_weights(target: Tensor, task: Task, power: float) -> tuple[float, ...]:
-    """(1 / frequency)^power of each class; of each label, that of its positives to its negatives."""
+    """(1 / frequency)^power of each class; of a label, that of positives to negatives."""
     if task.kind == "multilabel":
         share = target.double().mean(0).clamp(1 / len(target), 1 - 1 / len(target))
         u = (1 - share) / share
@@ -302,7 +302,7 @@ def shift(model: nn.Module, by: float) -> bool:
     if not layers or layers[-1].bias is None:
         return False
     with torch.no_grad():
-        layers[-1].bias += by
+        layers[-1].bias.add_(by)
     return True
 
 
@@ -338,5 +338,3 @@ def device_of(name: str) -> torch.device:
         return torch.device(name)
     except RuntimeError as error:
         raise KindError(f'device={name!r}: "auto", "cpu", "cuda" or "cuda:0"') from error
-
-

@@ -59,7 +59,9 @@ def _about(classifier: Any, network: bool) -> dict[str, Any]:
         "model": classifier.model if built_in else type(classifier.model).__name__,
         "built_in": built_in,
         "network": network,
-        "method": classifier.method if isinstance(classifier.method, str) else repr(classifier.method),
+        "method": classifier.method
+        if isinstance(classifier.method, str)
+        else repr(classifier.method),
         "settings": settings,
         "task": classifier.task_.to_json(),
         "classes": [_label(c) for c in classifier.classes_.tolist()],
@@ -69,6 +71,7 @@ def _about(classifier: Any, network: bool) -> dict[str, Any]:
         "features": None if classifier.features_ is None else classifier.features_.to_json(),
         "rule": classifier.rule_.to_json(),
         "notes": list(classifier.notes_),
+        "plan": classifier.plan_,
         "history": [_row(row) for row in classifier.history_],
         "finished": classifier.finished_,
     }
@@ -103,6 +106,7 @@ def _restored(about: dict[str, Any], folder: Path, kind: type, model: nn.Module 
     classifier.features_ = None if features is None else Features.from_json(features)
     classifier.rule_ = DecisionRule.from_json(about["rule"])
     classifier.notes_ = tuple(about["notes"])
+    classifier.plan_ = about["plan"]
     classifier.history_ = about["history"]
     classifier.finished_ = about["finished"]
     if about["built_in"]:

@@ -13,7 +13,7 @@ from setpoint.methods.cells import Cells
 
 
 class Area(nn.Module):
-    """−Σ ½ (TPRₖ + TPRₖ₊₁)(FPRₖ₊₁ − FPRₖ) over the points (0, 0), (FPR_τ, TPR_τ) by falling τ, (1, 1).
+    """−Σ ½ (TPRₖ + TPRₖ₊₁)(FPRₖ₊₁ − FPRₖ) over (0, 0), (FPR_τ, TPR_τ) by falling τ, (1, 1).
 
     Stands in for ``Lowered`` where the objective is auroc: the same readings, of the curve that the
     soft cells at several thresholds draw. A perfect ranking reaches 1 only with both end points in.

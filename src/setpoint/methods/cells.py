@@ -109,8 +109,7 @@ class Cells:
         named = {literal.value for literal in event.about(ACTUAL, DECIDED, CORRECT)}
         if len(named) > 1 or None in named:
             raise GoalError(
-                "accuracy over all labels at once is no total of single labels; "
-                "say macro(accuracy)"
+                "accuracy over all labels at once is no total of single labels; say macro(accuracy)"
             )
         return self.columns.classes.index(named.pop()) if named else 0
 

@@ -37,15 +37,15 @@ class Pairwise(Method):
         Of a pair's order, for auroc; see :func:`setpoint.methods.pairs.auroc_loss`.
     margin : float
         Of the squared hinge.
-    temperature : float
-        Of the other surrogates, and of the smooth ranks of average precision.
+    temperature : float, optional
+        Of the other surrogates (1 by default), and of the smooth ranks of average precision (0.1).
     cross_entropy : float
         Share of cross-entropy mixed in, in [0, 1].
     """
 
     surrogate: str = "squared-hinge"
     margin: float = 1.0
-    temperature: float = 1.0
+    temperature: float | None = None
     cross_entropy: float = 0.0
 
     name = "pairwise"
@@ -55,8 +55,9 @@ class Pairwise(Method):
         if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
             raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
         one = torch.zeros(2)
-        auroc_loss(one, one, surrogate=self.surrogate, margin=self.margin)  # refuses odd options
-        average_precision_loss(one, one, temperature=self.temperature)
+        t = self.temperature
+        options: dict[str, Any] = {} if t is None else {"temperature": t}
+        auroc_loss(one, one, surrogate=self.surrogate, margin=self.margin, **options)  # or refuses
 
     def refusal(self, goal: Goal, task: Task) -> str | None:
         if task.kind != "binary":
@@ -128,17 +129,18 @@ class PairwiseProgram(StreamProgram):
         return rows.small(pair[None]), None
 
     def _loss(self, z: Tensor, y: Tensor, w: Tensor | None) -> Tensor:
-        if isinstance(self.leaf, Auroc):
-            return auroc_loss(
-                z,
-                y,
-                w,
-                surrogate=self.method.surrogate,
-                margin=self.method.margin,
-                temperature=self.method.temperature,
-                max_fpr=self.leaf.max_fpr,
-            )
-        return average_precision_loss(z, y, w, temperature=self.method.temperature)
+        method, t = self.method, self.method.temperature
+        if not isinstance(self.leaf, Auroc):
+            return average_precision_loss(z, y, w, temperature=0.1 if t is None else t)
+        return auroc_loss(
+            z,
+            y,
+            w,
+            surrogate=method.surrogate,
+            margin=method.margin,
+            temperature=1.0 if t is None else t,
+            max_fpr=self.leaf.max_fpr,
+        )
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         return Priced(0.0, multipliers, totals)

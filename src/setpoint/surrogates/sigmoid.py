@@ -14,7 +14,7 @@ from setpoint.surrogates.surrogate import Surrogate, check_open
 class Sigmoid(Surrogate):
     """1 / (1 + exp(−k (p − τ))); with temperature T, k / T.
 
-    H(0) and H(1) miss 0 and 1 where τ is near an end, and the slope vanishes away from τ as k grows.
+    H(0) and H(1) miss 0 and 1 where τ is near an end; far from τ the slope vanishes as k grows.
 
     Parameters
     ----------

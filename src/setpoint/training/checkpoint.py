@@ -31,7 +31,7 @@ def load_state(path: str | Path) -> dict[str, Any]:
     try:
         with safe_open(str(path), framework="pt") as file:
             text = (file.metadata() or {}).get("json")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no dict
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
         data = json.loads(text or "null")
         if not isinstance(data, dict) or "state" not in data:
             raise FileError(f'"{path}" is no checkpoint of Setpoint')

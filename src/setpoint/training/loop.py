@@ -69,7 +69,7 @@ class Plan:
         What the run is about; a checkpoint of another run is refused.
     """
 
-    solver: FirstOrder = FirstOrder()
+    solver: FirstOrder = field(default_factory=FirstOrder)
     epochs: int = 100
     patience: int = 20
     seed: int = 0
@@ -191,7 +191,7 @@ class _Run:
     def run(self) -> Trained:
         path = self.plan.checkpoint
         resumed = path is not None and Path(path).exists()
-        if resumed:
+        if path is not None and resumed:
             self.restore(load_state(path))
         plan = self.plan
         self.tell(Started(plan.phase, self.epoch, plan.epochs, self.batches.count(), resumed))
@@ -241,8 +241,8 @@ class _Run:
         mean = _mean(self.losses)
         if not math.isfinite(mean):
             raise DataError(
-                f"the loss became {mean} in epoch {self.epoch}: inputs may hold NaN or huge values, "
-                "or the learning rate is too high"
+                f"the loss became {mean} in epoch {self.epoch}: inputs may hold NaN or huge "
+                "values, or the learning rate is too high"
             )
         self.verdict(mean, time.monotonic() - began)
         self.epoch, self.place = self.epoch + 1, 0
@@ -251,7 +251,9 @@ class _Run:
         return None
 
     def one_step(self, rows: Any) -> None:
-        value = self.loss(self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group)
+        value = self.loss(
+            self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group
+        )
         value.backward()
         steps = self.plan.epochs * self.batches.count()
         self.plan.solver.step(self.optimiser, self.step, steps)
