@@ -236,6 +236,7 @@ def judged(net: nn.Module, valid: Rows, test: Rows) -> dict[str, float]:
         ):
             for name, value in scores(y, decided).items():
                 figures[f"{part}{name} {way}"] = value
+        figures[f"{part}largest"] = float(p.max())
         figures[f"{part}auroc"] = float(roc_auc_score(y, raw[0]))
         entropy = functional.binary_cross_entropy_with_logits(given, rows.y.float())
         figures[f"{part}log loss"] = float(entropy)
@@ -291,8 +292,13 @@ def jobs_of(name: str, seeds: int, where: Path, device: str) -> list[tuple]:
     ]
 
 
-def run(jobs: list[tuple], workers: int, console: Console) -> dict[str, Run]:
-    """Every job's figures. What occurs in two tables is trained once."""
+def run(
+    jobs: list[tuple], workers: int, console: Console, each: Callable[[dict[str, Run]], None]
+) -> dict[str, Run]:
+    """Every job's figures; ``each`` gets those there are whenever one more is done.
+
+    What occurs in two tables is trained once. When a job fails, those not begun are given up.
+    """
     todo = {repr(job): job for job in jobs}
     small, large = ([k for k, job in todo.items() if (job[1] in IMAGES) == i] for i in (0, 1))
     # the images' jobs are spread over the others', so that few share the device at a time
@@ -307,9 +313,14 @@ def run(jobs: list[tuple], workers: int, console: Console) -> dict[str, Run]:
     ):
         bar = progress.add_task("training", total=len(todo))
         futures = {pool.submit(train, *todo[key]): key for _, key in order}
-        for future in as_completed(futures):
-            found[futures[future]] = future.result()
-            progress.advance(bar)
+        try:
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
+                each(found)
+                progress.advance(bar)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return found
 
 
@@ -463,12 +474,22 @@ def main(arguments: list[str] | None = None) -> int:
     where = folder(options.data).absolute()
     plans = {name: jobs_of(name, options.seeds, where, options.device) for name in options.table}
     start = time.perf_counter()
-    found = run([job for jobs in plans.values() for job in jobs], options.workers, console)
-    seconds = time.perf_counter() - start
-    runs = {name: [found[repr(job)] for job in jobs] for name, jobs in plans.items()}
-    if options.json:
-        about = {"seeds": options.seeds, "workers": options.workers, "seconds": seconds}
-        write_json(options.json, {"machine": machine(), **about, "tables": runs})
+    about = {"machine": machine(), "seeds": options.seeds, "workers": options.workers}
+
+    def tables(found: dict[str, Run]) -> dict[str, list[Run]]:
+        return {
+            name: [found[repr(job)] for job in jobs if repr(job) in found]
+            for name, jobs in plans.items()
+        }
+
+    def write(found: dict[str, Run]) -> None:
+        if options.json:
+            seconds = time.perf_counter() - start
+            write_json(options.json, {**about, "seconds": seconds, "tables": tables(found)})
+
+    jobs = [job for jobs in plans.values() for job in jobs]
+    found = run(jobs, options.workers, console, write)
+    seconds, runs = time.perf_counter() - start, tables(found)
     for name in options.table:
         SHOWN[name](runs[name], console)
     console.print(f"{len(found)} networks, {options.workers} at a time: {seconds:.0f} s")
@@ -504,7 +525,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         default="cuda" if torch.cuda.is_available() else "cpu",
         help="of the image networks; those of tables are trained on the CPU (default cuda, if any)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run's figures there")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write every run's figures there as they come"
+    )
     options = parser.parse_args(arguments)
     options.table = list(dict.fromkeys(options.table or ("1", "2", "4")))
     if options.seeds < 1 or options.workers < 1:

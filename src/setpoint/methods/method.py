@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from setpoint._core.errors import GoalError
+from setpoint._core.errors import GoalError, SetpointError
 from setpoint.expressions import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall, Spread, Total
 from setpoint.expressions.events import KEPT
 from setpoint.goals import Goal, Task, check, lower
@@ -49,8 +49,11 @@ class Method(ABC):
         """The program of a goal; raises GoalError with the sentence of ``refusal``."""
 
     def accepts(self, goal: Goal, task: Task) -> bool:
-        """Whether the goal can be trained so."""
-        return self.refusal(goal, task) is None
+        """Whether the goal can be trained so: whether ``lower`` would raise nothing."""
+        try:
+            return bool(self.lower(goal, task))
+        except SetpointError:
+            return False
 
     @abstractmethod
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
@@ -77,7 +80,10 @@ def not_totals(goal: Goal, task: Task) -> str | None:
     for part in parts:
         for leaf in part.leaves():
             if isinstance(leaf, Auroc | PrecisionOverRecall):
-                return f'"{part}" judges a ranking, not decisions: use method="pairwise"'
+                return (
+                    f'"{part}" judges a ranking, not decisions; method="pairwise" trains on auroc '
+                    "and average_precision of a binary task"
+                )
             if isinstance(leaf, AtK | Ndcg | Curve | Spread):
                 return f'"{part}" is no function of totals of decisions at one threshold'
             if isinstance(leaf, Total) and (leaf.quantity != "one" or leaf.event.about(KEPT)):

@@ -58,9 +58,8 @@ class Annealed(Schedule):
     steps: int
 
     def __post_init__(self) -> None:
-        _positive("Annealed", "start", self.start)
-        _positive("Annealed", "stop", self.stop)
-        _positive("Annealed", "steps", self.steps)
+        for name in ("start", "stop", "steps"):
+            _positive("Annealed", name, getattr(self, name))
 
     @property
     def moves(self) -> bool:

@@ -33,12 +33,12 @@ class Sigmoid(Surrogate):
         check_open("Sigmoid", "threshold", self.threshold, 0, 1)
         check_open("Sigmoid", "sharpness", self.sharpness, 0, float("inf"))
 
-    def value(self, p: Tensor) -> Tensor:
-        return (self.sharpness * (p - self.threshold)).sigmoid()
+    def value(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
+        return ((self.sharpness / temperature) * (p - self.threshold)).sigmoid()
 
-    def derivative(self, p: Tensor) -> Tensor:
-        h = self.value(p)
-        return self.sharpness * h * (1 - h)
+    def derivative(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
+        h = self.value(p, temperature)
+        return (self.sharpness / temperature) * h * (1 - h)
 
     def at(self, threshold: float) -> Sigmoid:
         return replace(self, threshold=threshold)

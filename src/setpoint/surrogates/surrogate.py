@@ -30,11 +30,11 @@ class Surrogate(ABC):
     threshold: float
 
     @abstractmethod
-    def value(self, p: Tensor) -> Tensor:
-        """H(p), elementwise."""
+    def value(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
+        """H(p), elementwise; at a temperature, that of the sharpened surrogate."""
 
     @abstractmethod
-    def derivative(self, p: Tensor) -> Tensor:
+    def derivative(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
         """H′(p), elementwise; at a knot the slope to its right."""
 
     @abstractmethod
@@ -59,13 +59,13 @@ class PiecewiseLinear(Surrogate):
         At a temperature, a number or a 0-dimensional tensor, those of the sharpened surrogate.
         """
 
-    def value(self, p: Tensor) -> Tensor:
-        borders, intercepts, slopes = self.pieces(p)
+    def value(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
+        borders, intercepts, slopes = self.pieces(p, temperature)
         piece = torch.bucketize(p, borders, right=True)
         return intercepts[piece] + slopes[piece] * p
 
-    def derivative(self, p: Tensor) -> Tensor:
-        borders, _, slopes = self.pieces(p)
+    def derivative(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
+        borders, _, slopes = self.pieces(p, temperature)
         return slopes[torch.bucketize(p, borders, right=True)]
 
     def pieces(self, like: Tensor, temperature: Any = 1.0) -> tuple[Tensor, Tensor, Tensor]:
