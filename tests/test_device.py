@@ -70,3 +70,67 @@ def test_gradients(device):
         (gradient,) = torch.autograd.grad(value, z)
         assert torch.isfinite(gradient).all()
         assert gradient.abs().sum() > 0
+
+
+# --- training ------------------------------------------------------------------------------------
+
+LOSSES = {
+    "soft-set": ("maximize f1", "soft-set", {}),
+    "grid": ("maximize f1", "soft-set", {"thresholds": "grid"}),
+    "sigmoid": ("maximize mcc", "soft-set", {"surrogate": "sigmoid"}),
+    "constrained": ("maximize recall subject to precision >= 0.6", "soft-set", {}),
+    "costs": ("maximize recall subject to precision >= 0.6", "costs", {}),
+    "balanced": ("maximize f1", "cross-entropy", {"class_weight": "balanced"}),
+    "auroc": ("maximize auroc", "pairwise", {}),
+    "multiclass": ("maximize macro(f1)", "soft-set", {"task": sp.Task.multiclass(range(4))}),
+    "dynamic": (
+        "maximize macro(f1)",
+        "soft-set",
+        {"task": sp.Task.multiclass(range(4)), "membership": "dynamic"},
+    ),
+    "multiclass costs": ("maximize macro(f1)", "costs", {"task": sp.Task.multiclass(range(4))}),
+    "multilabel": ("maximize macro(f1)", "soft-set", {"task": sp.Task.multilabel(range(3))}),
+    "accumulated": ("maximize f1", "soft-set", {"accumulate": 2}),
+}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_on_a_gpu_waits_for_nobody_and_says_what_the_host_says(name):
+    goal, method, options = LOSSES[name]
+    rng = torch.Generator().manual_seed(0)
+    width = {"multiclass": (4,), "dynamic": (4,), "multiclass costs": (4,), "multilabel": (3,)}
+    shape = (300, *width.get(name, ()))
+    logits = 2 * torch.randn(20, *shape, generator=rng, dtype=torch.float64)
+    if name in ("multiclass", "dynamic", "multiclass costs"):
+        target = torch.randint(4, (20, 300), generator=rng)
+    else:
+        target = (torch.rand(20, *shape, generator=rng) < 0.2).long()
+    weight = torch.rand(20, 300, generator=rng, dtype=torch.float64)
+    seen = []
+    for device in ("cpu", "cuda"):
+        loss = sp.GoalLoss(goal, method, **options).double().to(device)
+        z, y, w = (x.to(device) for x in (logits, target, weight))
+        rows = []
+        for step in range(20):
+            leaf = z[step].clone().requires_grad_()
+            if device == "cuda" and step > 0:  # the first batch's values are looked at
+                torch.cuda.set_sync_debug_mode("error")
+            try:
+                value = loss(leaf, y[step], weight=w[step])
+                value.backward()
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+            rows.append(torch.cat([value.detach().reshape(1), leaf.grad.flatten()]).cpu())
+        seen.append((torch.stack(rows), {k: v.cpu() for k, v in loss.state_dict().items()}))
+    (cpu, cpu_state), (gpu, gpu_state) = seen
+    torch.testing.assert_close(gpu, cpu, rtol=1e-7, atol=1e-10)
+    for key, buffer in cpu_state.items():
+        torch.testing.assert_close(gpu_state[key], buffer, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_the_estimator_trains_on_a_gpu():
+    data = sp.datasets.load("breast-cancer")
+    clf = sp.GoalClassifier("maximize f1", "mlp", "costs", epochs=10, device="cuda")
+    assert sp.f1(data.y, clf.fit(data.X, data.y).predict(data.X)) > 0.9
