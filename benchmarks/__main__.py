@@ -12,10 +12,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import imports, offsets, tune
+from benchmarks import imports, offsets, pairs, steps, tune
 from benchmarks.harness import machine, write_json
 
-BENCHMARKS = {"tune": tune.run, "imports": imports.run, "offsets": offsets.run}
+BENCHMARKS = {
+    "tune": tune.run,
+    "imports": imports.run,
+    "offsets": offsets.run,
+    "steps": steps.run,
+    "pairs": pairs.run,
+}
 WIDTH = 100
 
 

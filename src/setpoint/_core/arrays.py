@@ -7,10 +7,14 @@ its library is loaded already.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
 import numpy as np
+
+FEW, MANY = 2048, 100  #: numbers up to which, and borders beyond which, a search is cheaper
+SMALL = 64  #: entries that Python adds up before numpy has set out to
 
 Array = Any  # numpy.ndarray | torch.Tensor; torch is not imported for a type
 
@@ -82,9 +86,16 @@ def join(parts: list[Any], axis: int) -> Any:
     return namespace(*parts).concatenate(parts, axis)
 
 
+def whole(x: Any) -> Any:
+    """The sum of all entries."""
+    if isinstance(x, np.ndarray) and x.size <= SMALL:
+        return sum(x.ravel().tolist())
+    return x.sum()
+
+
 def inverse(x: Any) -> Any:
     """1/x, and 0 where x is not positive."""
-    if not hasattr(x, "ndim"):
+    if isinstance(x, float | int):
         return 1 / x if x > 0 else 0.0
     filled = x > 0
     return filled / where(filled, x, 1.0) if is_tensor(x) else filled / (x + ~filled)
@@ -92,7 +103,44 @@ def inverse(x: Any) -> Any:
 
 def exponential(x: Any) -> Any:
     """The exponential of a number, an array or a tensor."""
+    if isinstance(x, float):
+        return math.exp(x)
     return x.exp() if is_tensor(x) else np.exp(x)
+
+
+def cast(x: Any, like: Any) -> Any:
+    """An array or a tensor in the type of another."""
+    return x.astype(like.dtype) if isinstance(x, np.ndarray) else x.to(like.dtype)
+
+
+def find(borders: Any, x: Any) -> Any:
+    """The number of rising borders that are <= x, for each x."""
+    if not isinstance(x, np.ndarray):
+        return namespace(x).bucketize(x, borders, out_int32=True, right=True)
+    if len(borders) == 2:
+        low, high = borders.tolist()
+        found = (x >= low).view(np.uint8)
+        found += (x >= high).view(np.uint8)
+        return found
+    if len(x) <= FEW or len(borders) > MANY:
+        return borders.searchsorted(x, "right")
+    # many are counted, not searched for: a search takes turns that no processor can foresee
+    return np.add.reduce((x >= borders[:, None]).view(np.uint8), 0, np.uint8)
+
+
+def look_up(table: Any, places: Any) -> Any:
+    """The entry of a table (m,) at each place."""
+    if isinstance(table, np.ndarray):
+        return table.take(places)
+    return table.index_select(0, places)
+
+
+def tally(places: Any, amounts: Any, size: int, like: Any) -> Any:
+    """The sum of the amounts at each of ``size`` places; None stands for ones in a type."""
+    if isinstance(places, np.ndarray):
+        return np.bincount(places, amounts, size)
+    amounts = namespace(like).ones_like(like) if amounts is None else amounts
+    return like.new_zeros(size).index_add_(0, places, amounts)
 
 
 def to_numpy(x: Any) -> np.ndarray:

@@ -61,10 +61,11 @@ class SoftClasses(nn.Module):
         empty = membership.new_zeros(self.tables * self.side, self.side)
         return batch.small(empty.index_add_(0, batch.place, batch.weighed(membership)).view(1, -1))
 
-    def pull(self, batch: Batch, memory: Any, prices: Any, plain: Any) -> Tensor:
-        """Prices · ∂cells/∂logits + plain · ∂cross-entropy/∂logits, (N, K), weights included."""
+    def pull(self, batch: Batch, memory: Any, prices: Any, share: Any, plain: Any) -> Tensor:
+        """Share · prices · ∂cells/∂logits + plain · ∂cross-entropy/∂logits, (N, K), weighed."""
         s, t, slope = memory
-        worth = torch.as_tensor(prices).to(s).view(-1, self.side).index_select(0, batch.place)  # (N, K)
+        worth = torch.as_tensor(prices * share).to(s).view(-1, self.side)
+        worth = worth.index_select(0, batch.place)  # (N, K)
         apart = worth - (worth * s).sum(1, keepdim=True)
         rest = cross_entropy_pull(batch).mul_(plain)
         if slope is None:

@@ -19,8 +19,9 @@ cost-sensitive classification, NeurIPS 2014.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.batch import Batch
 from setpoint.methods.cells import Cells
 from setpoint.methods.classes import HardClasses
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.lowered import Few, Lowered
 from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.program import GoalProgram
 from setpoint.methods.soft_set import recovered
@@ -43,6 +44,7 @@ from setpoint.methods.steps import HardSteps, by_class
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import schedule
 
+RIGHT = 1.0, 0.0, 0.0, 1.0  #: worth of plain cross-entropy
 DEAREST = 1e4  #: no multiplier grows beyond
 CHEAPEST = 1e-3  #: nor falls below, so that it can come back
 
@@ -103,12 +105,13 @@ class CostsProgram(GoalProgram):
 
     def __init__(self, lowered: Lowered, reader: Any, start: list[float], method: Costs) -> None:
         super().__init__(lowered, reader, start)
-        self.method = method
-        side = self.cells.side
-        self._right = np.eye(side)
-        self.register_buffer("right", torch.eye(side), persistent=False)
+        self.method, self._few, self._offset = method, lowered.few, lowered.offset
+        self._right = np.broadcast_to(np.eye(self.cells.side), self.cells.shape)
+        self.register_buffer("right", torch.tensor(self._right, dtype=torch.float32), False)
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
+        if self._few is not None and isinstance(totals, np.ndarray):
+            return self._price_few(self._few, totals[0].tolist(), multipliers.tolist())
         values, memory = self.lowered.read(totals)
         held = values[:, 1:]
         weights = join([0 * values[:, :1] - 1, 0 * held - multipliers], 1)
@@ -119,35 +122,58 @@ class CostsProgram(GoalProgram):
         right = self.right if is_tensor(totals) else self._right
         # worth ∝ its mean over rows; where nothing is worth anything, plain cross-entropy
         worth = worth * inverse(mean) + right * where(mean > 0, self.method.floor, 1.0)
-        cost = values[0, 0] + self.lowered.offset + (multipliers * held[0]).sum()
+        cost = values[0, 0] + self._offset + (multipliers * held[0]).sum()
         return Priced(cost, held[0], worth.reshape(1, -1))
+
+    def _price_few(self, few: Few, cells: list[float], multipliers: list[float]) -> Priced:
+        """The same of one table, in plain numbers."""
+        (value, *held), memory = few.read(cells)
+        tn, fp, fn, tp = few.prices(memory, [-1.0, *(-x for x in multipliers)])
+        mean = (cells[0] + cells[1]) * abs(tn - fp) + (cells[2] + cells[3]) * abs(tp - fn)
+        unit, right = inverse(mean), self.method.floor if mean > 0 else 1.0
+        no, yes = (tn - fp) * unit, (tp - fn) * unit  # how much better the right decision is
+        worth = [max(no, 0.0) + right, max(-no, 0.0), max(-yes, 0.0), max(yes, 0.0) + right]
+        cost = value + self._offset + sum(map(mul, multipliers, held))
+        return Priced(cost, np.array(held), np.array([worth]))
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del memory
+        if self._few is not None and rows.flat and self.method.truncate is None:
+            return self._pull_few(rows, prices[0].tolist() if on else RIGHT, scale)
         right = self.right if is_tensor(prices) else self._right
-        worth = on * prices.reshape(self.cells.shape) + (1 - on) * right
-        return self._costly(rows, worth.reshape(-1, self.cells.side) * (scale / self.labels), step)
+        worth = where(on > 0, prices.reshape(self.cells.shape), right) * (scale / self.labels)
+        least = None
+        if self.method.truncate is not None:  # the least probability that is not given up
+            least = on * exponential(-self.method.truncate.at(rows.small(step)))
+        return self._costly(rows, worth.reshape(-1, self.cells.side), least)
 
-    def _costly(self, rows: Batch, worth: Any, step: Tensor) -> Tensor:
+    def _pull_few(self, rows: Batch, worth: Sequence[float], scale: float) -> Tensor:
+        """The same of one table: (u[y, 0] + u[y, 1]) p − u[y, 1], written out."""
+        tn, fp, fn, tp = (scale * x for x in worth)
+        slope = rows.y * (fn + tp - tn - fp)
+        slope += tn + fp
+        slope *= rows.p
+        slope -= rows.y * (tp - fp)
+        if fp:
+            slope -= fp
+        return rows.gradient(slope)
+
+    def _costly(self, rows: Batch, worth: Any, least: Any) -> Tensor:
         p = rows.probability
-        least = None if self.method.truncate is None else self._least(step)
         if rows.logits.ndim == 2:
             u = torch.as_tensor(worth).to(p).index_select(0, rows.place)
             u = u if least is None else u * (p >= least)
             return rows.weighed(u.sum(1, keepdim=True) * p - u)
-        if least is None:
-            slope = by_class(rows, worth[:, 0] + worth[:, 1]).mul_(p)
-            return rows.weighed(slope.sub_(by_class(rows, worth[:, 1])))
-        no = by_class(rows, worth[:, 0]) * (1 - p >= least)
-        yes = by_class(rows, worth[:, 1]) * (p >= least)
-        return rows.weighed((no + yes) * p - yes)
-
-    def _least(self, step: Tensor) -> Any:
-        """exp(−κ), the least probability of the right decision that is not given up."""
-        kappa = self.method.truncate.at(step)
-        return (-kappa).exp() if isinstance(kappa, Tensor) else math.exp(-kappa)
+        p = rows.p
+        no, yes = by_class(rows, worth[:, 0]), by_class(rows, worth[:, 1])
+        if least is not None:
+            no, yes = no * (1 - p >= least), yes * (p >= least)
+        no += yes
+        no *= p
+        no -= yes
+        return rows.gradient(no)
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
         return on * priced.value + (1 - on) * base

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import inverse, is_tensor
+from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint.goals import Goal, Task
@@ -34,9 +34,10 @@ class CrossEntropy(Method):
 
     Parameters
     ----------
-    class_weight : None, "balanced" or sequence of float
+    class_weight : None, "balanced", "search" or sequence of float
         u, one weight per class, or per label that of its positives. "balanced": rows / (classes ·
-        rows of the class), from the running totals.
+        rows of the class), from the running totals. "search": the power of it that is best on the
+        tune rows, which only an estimator has.
     """
 
     class_weight: Any = None
@@ -46,15 +47,20 @@ class CrossEntropy(Method):
 
     def __post_init__(self) -> None:
         u = self.class_weight
-        if u is None or u == "balanced":
+        if u is None or u in ("balanced", "search"):
             return
         if not isinstance(u, Sequence) or not all(is_real(x) and x > 0 for x in u):
             raise KindError(
-                f'class_weight={u!r}: None, "balanced", or one positive number per class'
+                f'class_weight={u!r}: None, "balanced", "search", or one positive number per class'
             )
         object.__setattr__(self, "class_weight", tuple(float(x) for x in u))
 
     def refusal(self, goal: Goal, task: Task) -> str | None:
+        if self.class_weight == "search":
+            return (
+                'class_weight="search" needs tune rows to search on: it is for GoalClassifier; a '
+                'loss takes None, "balanced" or one number per class'
+            )
         if task.kind in ("ranking", "regression"):
             return not_totals(goal, task)
         if isinstance(self.class_weight, tuple):
@@ -86,7 +92,7 @@ class CrossEntropyProgram(StreamProgram):
         elif isinstance(class_weight, tuple):
             u[0] = torch.tensor(class_weight)
         self.register_buffer("fixed", u.view(1, -1), persistent=False)
-        self._fixed = u.view(1, -1).numpy()
+        self._fixed = u.view(1, -1).double().numpy()
 
     def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Batch:
         return take_batch(self.cells, outputs, target, weight, None)
@@ -96,34 +102,41 @@ class CrossEntropyProgram(StreamProgram):
 
     def measure(self, rows: Batch, step: Tensor) -> tuple[Any, Any]:
         del step
-        if self.cells.kind == "binary":
-            positive = rows.small(rows.weighed(rows.actual).sum())
-            whole = rows.rows if rows.weight is None else rows.small(rows.weight.sum())
-            pair = [whole - positive, positive]
+        if self.cells.task.kind == "binary":
+            positive = rows.total(rows.y)
+            pair = [rows.mass - positive, positive]
             return np.array([pair]) if rows.host else torch.stack(pair)[None], None
-        ones = torch.ones_like(rows.logits.view(len(rows.actual), -1)[:, 0])
-        empty = ones.new_zeros(self.shape[1])
-        return rows.small(empty.index_add_(0, rows.place, rows.weighed(ones))[None]), None
+        like = rows.p if rows.logits.ndim == 1 else rows.p[:, 0]
+        return rows.small(tally(rows.place, rows.w, self.shape[1], like)[None]), None
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         if self.kind is None:
             return Priced(0.0, multipliers, totals)
-        u = self.fixed if is_tensor(totals) else self._fixed
-        if self.kind == "balanced":
-            u = inverse(totals) / self.cells.side
-        mean = (u * totals).sum() / self.cells.labels
+        if self.kind == "balanced" and isinstance(totals, np.ndarray) and totals.size <= SMALL:
+            masses = totals[0].tolist()
+            share = self.cells.labels * inverse(sum(x > 0 for x in masses))
+            return Priced(0.0, multipliers, np.array([[share * inverse(x) for x in masses]]))
+        if self.kind == "balanced":  # Σ u · totals is the number of classes that have a row
+            mean, u = whole(totals > 0) / self.cells.labels, inverse(totals)
+        else:
+            u = self.fixed if is_tensor(totals) else self._fixed
+            mean = whole(u * totals) / self.cells.labels
         return Priced(0.0, multipliers, u * inverse(mean))
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del memory, step
+        scale = scale / self.cells.labels
+        if self.kind is not None:
+            u = where(on > 0, prices[0] * scale, 0 * prices[0] + scale)
+        if rows.logits.ndim == 1:
+            slope = rows.p - rows.y
+            slope *= scale if self.kind is None else by_class(rows, u)
+            return rows.gradient(slope)
         plain = rows.weighed(cross_entropy_pull(rows))
         if self.kind is None:
-            return plain.mul_(scale / self.cells.labels)
-        u = (1 + on * (prices[0] - 1)) * (scale / self.cells.labels)
-        if plain.ndim == 1:
-            return plain.mul_(by_class(rows, u))
+            return plain.mul_(scale)
         return plain.mul_(torch.as_tensor(u).to(plain).index_select(0, rows.place)[:, None])
 
     def base(self, rows: Batch) -> Any:
@@ -141,7 +154,7 @@ class CrossEntropyProgram(StreamProgram):
         check_values(rows, self.cells)
 
     def whole(self, totals: Any) -> Any:
-        return totals.sum() / self.cells.labels
+        return whole(totals) / self.cells.labels
 
     def presence(self, totals: Any) -> Any:
         mass = totals.reshape(self.cells.labels, self.cells.side)

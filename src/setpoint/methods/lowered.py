@@ -19,16 +19,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import greater, inverse, is_tensor, join, namespace
+from setpoint._core.arrays import greater, inverse, is_tensor, namespace
 from setpoint._core.errors import GoalError
 from setpoint.expressions import Constraint, Expression, Several, Total
+from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.fractional import Form, cleared, fractions
+from setpoint.expressions.node import ATOM
 from setpoint.goals import Goal
 from setpoint.methods.cells import Cells
 
 #: least divisor of an objective's fraction, relative to what perfect decisions would give
 FLOOR = 0.01
-FEW = 4  #: so many fractions are read as plain numbers
+FEW, CELLS = 4, 4  #: so many fractions, of so many cells, are read as plain numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +43,70 @@ class Wanted:
     text: str = ""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Place(Expression):
+    """A leaf of a tree that is read by its place among the totals.
+
+    Looking a leaf itself up compares trees, which is slow, and which torch.compile cannot follow.
+    """
+
+    index: int
+
+    def read(self, env: Any) -> Reading:
+        return Reading(env[self.index])
+
+    def text(self) -> tuple[str, int]:
+        return f"[{self.index}]", ATOM
+
+    def latex(self) -> str:
+        return f"[{self.index}]"
+
+
 class Matrices(NamedTuple):
     """Objective and constraints over cells: r fractions, 1 + m things wanted, l leaves."""
 
     read: Any  #: (cells, 3 r) tops, bottoms, least divisors
-    write: Any  #: (2 r, cells) gradients of tops, and of bottoms where they fall
+    up: Any  #: (r, cells) gradients of tops
+    down: Any  #: (r, cells) and of bottoms, where they fall
     mix: Any  #: (r, 1 + m)
     count: Any  #: (l, cells)
     equal: Any  #: (m,)
+
+
+class Few:
+    """Objective and constraints at one table, in plain numbers; for a few fractions of a few cells.
+
+    A dozen multiplications: Python is through with them before numpy has looked at its arguments.
+
+    Parameters
+    ----------
+    fractions : list of (j, mix, top, bottom, floor, falls)
+        As in ``Matrices``; j is the place of what is wanted.
+    equal : list of float
+        1 for each constraint that is an equation.
+    """
+
+    def __init__(self, fractions: list[Any], equal: list[float]) -> None:
+        self.fractions, self.equal = fractions, equal
+
+    def read(self, cells: list[float]) -> tuple[list[float], list[Any]]:
+        """The 1 + m values, and what ``prices`` wants to remember."""
+        values, memory = [0.0] * (1 + len(self.equal)), []
+        for j, mix, top, bottom, floor, _ in self.fractions:
+            share_of = inverse(max(sum(map(mul, bottom, cells)), sum(map(mul, floor, cells))))
+            share = sum(map(mul, top, cells)) * share_of
+            values[j] += mix * share
+            memory.append((share_of, share))
+        return values, memory
+
+    def prices(self, memory: list[Any], weights: list[float]) -> list[float]:
+        """Σⱼ weightsⱼ ∂eⱼ/∂cells."""
+        whole = [0.0] * CELLS
+        for part, (share_of, share) in zip(self.fractions, memory, strict=True):
+            j, mix, top, bottom, _, falls = part
+            scale, drop = weights[j] * mix * share_of, share * falls
+            whole = [x + scale * (t - drop * b) for x, t, b in zip(whole, top, bottom, strict=True)]
+        return whole
 
 
 class Lowered(nn.Module):
@@ -82,6 +140,11 @@ class Lowered(nn.Module):
             dict.fromkeys(leaf for w in self.wanted for leaf in w.expression.leaves())
         )
         self._stack()
+        place = {leaf: Place(i) for i, leaf in enumerate(self.leaves)}
+        self.trees = {
+            j: (self.wanted[j].sign, self.wanted[j].expression.map_leaves(place.__getitem__))
+            for j in self.trees
+        }
         self._scale_free()
 
     @property
@@ -92,7 +155,7 @@ class Lowered(nn.Module):
     def _stack(self) -> None:
         """Write what is fractional as matrices over cells, and keep the rest as trees."""
         tops, bottoms, falls, mix = [], [], [], []
-        self.trees: list[int] = []
+        self.trees: Any = []
         for j, wanted in enumerate(self.wanted):
             parts = fractions(wanted.expression)
             if parts is None:
@@ -117,14 +180,18 @@ class Lowered(nn.Module):
         floor = np.array([FLOOR * self.cells.settled(row) for row in bottom]).reshape(shape)
         self._host = Matrices(
             read=np.concatenate([top, bottom, floor]).T,
-            write=np.concatenate([top, -bottom * np.reshape(falls, (-1, 1))]),
+            up=top,
+            down=-bottom * np.reshape(falls, (-1, 1)),
             mix=np.array(mix, dtype=np.float64).reshape(len(tops), len(self.wanted)),
             count=np.array([self.cells.mask(x) for x in self.leaves]).reshape(-1, shape[1]),
             equal=np.array([w.equal for w in self.wanted[1:]], dtype=np.float64),
         )
-        rows = zip(mix, top, bottom, floor, strict=True)
-        few = len(tops) <= FEW and shape[1] == 4 and len(self.wanted) == 1 and not self.trees
-        self._few = [(m[0], *map(np.ndarray.tolist, row)) for m, *row in rows] if few else []
+        self.few = None  #: the same in plain numbers, where that is all there is to it
+        if len(tops) <= FEW and shape[1] == CELLS and not self.trees:
+            place = [next(j for j, x in enumerate(row) if x or j + 1 == len(row)) for row in mix]
+            numbers = zip(*(x.tolist() for x in (top, bottom, floor)), falls, strict=True)
+            parts = zip(place, mix, numbers, strict=True)
+            self.few = Few([(j, m[j], *rest) for j, m, rest in parts], self._host.equal.tolist())
         for name, matrix in self._host._asdict().items():
             tensor = torch.from_numpy(np.ascontiguousarray(matrix)).to(torch.get_default_dtype())
             self.register_buffer(name + "_", tensor, persistent=False)
@@ -133,7 +200,7 @@ class Lowered(nn.Module):
         """The matrices beside the cells: numpy on the host, tensors elsewhere."""
         if not is_tensor(cells):
             return self._host
-        return Matrices(self.read_, self.write_, self.mix_, self.count_, self.equal_)
+        return Matrices(self.read_, self.up_, self.down_, self.mix_, self.count_, self.equal_)
 
     def equal_of(self, cells: Any) -> Any:
         """1 for each constraint that is an equation, beside the cells."""
@@ -147,7 +214,7 @@ class Lowered(nn.Module):
         return whole
 
     def _scale_free(self) -> None:
-        """Refuse a constraint on counts: a stream of batches does not know how many rows there are."""
+        """Refuse a constraint on counts: a stream does not know how many rows there are."""
         rng = np.random.default_rng(0)
         size = int(np.prod(self.cells.shape))
         count = self._host.count
@@ -164,26 +231,6 @@ class Lowered(nn.Module):
                 )
 
     # --- reading -----------------------------------------------------------------------------
-
-    def price_one(self, cells: list[float], scale: float) -> tuple[float, list[float]] | None:
-        """Objective and scale · ∂objective/∂cells at one table, as plain numbers.
-
-        A few fractions of a few cells, without constraints, are a dozen multiplications: Python
-        does them before numpy has looked at its arguments. None where there is more to do.
-        """
-        if not self._few:
-            return None
-        value, slopes = 0.0, [0.0] * len(cells)
-        for mix, top, bottom, floor in self._few:
-            below = max(sum(map(mul, bottom, cells)), sum(map(mul, floor, cells)))
-            if below > 0:
-                share = sum(map(mul, top, cells)) / below
-                value += mix * share
-                step = scale * mix / below
-                slopes = [
-                    s + step * (t - share * b) for s, t, b in zip(slopes, top, bottom, strict=True)
-                ]
-        return value, slopes
 
     def read(self, cells: Any) -> tuple[Any, Any]:
         """(T, 1 + m) objective and violations, and what ``prices`` wants to remember."""
@@ -203,21 +250,18 @@ class Lowered(nn.Module):
         m = self._on(cells)
         share_of, share = memory
         scale = (weights @ m.mix.T) * share_of  # (T, r)
-        whole = join([scale, scale * share], 1) @ m.write
+        whole = scale @ m.up + (scale * share) @ m.down
         if self.trees:
             whole = whole + self._tree_prices(cells, weights)
         return whole
 
     def _read_trees(self, cells: Any, count: Any) -> Any:
         totals = cells @ count.T
-        env = {leaf: totals[:, i] for i, leaf in enumerate(self.leaves)}
+        env = [totals[:, i] for i in range(len(self.leaves))]
         nothing = 0 * totals[:, 0]
-        columns = [
-            nothing + self.wanted[j].sign * self.wanted[j].expression.read(env).value
-            if j in self.trees
-            else nothing
-            for j in range(len(self.wanted))
-        ]
+        columns = [nothing] * len(self.wanted)
+        for j, (sign, tree) in self.trees.items():
+            columns[j] = nothing + sign * tree.read(env).value
         return namespace(cells).stack(columns, 1)
 
     def _tree_prices(self, cells: Any, weights: Any) -> Any:

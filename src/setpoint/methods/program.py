@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint._core.arrays import whole
 from setpoint.expressions import Total
 from setpoint.methods.batch import Batch, batch_mass, check_values, cross_entropy, take_batch
 from setpoint.methods.cells import Cells
-from setpoint.programs import Priced, StreamProgram
+from setpoint.programs import StreamProgram
 
 #: a class with a smaller share of the rows is rare
 RARE = 0.1
@@ -29,9 +30,12 @@ class GoalProgram(StreamProgram):
         Multipliers to start from.
     """
 
+    _reader: Any
+
     def __init__(self, lowered: Any, reader: Any, start: Any) -> None:
         super().__init__()
         self.lowered, self.reader = lowered, reader
+        object.__setattr__(self, "_reader", reader)  # found without the search through submodules
         self.cells: Cells = lowered.cells
         self.labels = self.cells.labels
         self.shape = (reader.count, int(np.prod(self.cells.shape)))
@@ -46,7 +50,7 @@ class GoalProgram(StreamProgram):
         return batch_mass(rows, self.cells)
 
     def measure(self, rows: Batch, step: Tensor) -> tuple[Any, Any]:
-        return self.reader.read(rows, step)
+        return self._reader.read(rows, step)
 
     def base(self, rows: Batch) -> Any:
         return cross_entropy(rows) / self.labels
@@ -55,7 +59,7 @@ class GoalProgram(StreamProgram):
         check_values(rows, self.cells)
 
     def whole(self, totals: Any) -> Any:
-        return totals[0].sum() / self.labels
+        return whole(totals[0]) / self.labels
 
     def presence(self, totals: Any) -> Any:
         return (self._actual(totals) > 0) * 1.0
@@ -81,9 +85,9 @@ class GoalProgram(StreamProgram):
         share = float(mass.min()) / max(float(mass.sum()), 1e-12)
         if not self.cells.several and share < RARE and self._counts_errors():
             found.append(
-                f'"{self.lowered.goal}" weighs every row alike, and the rarest class has {share:.1%} '
-                "of them: deciding the common class always is nearly the best. Name what the rare "
-                "class is worth: f1, balanced_accuracy, or a floor on its recall"
+                f'"{self.lowered.goal}" weighs every row alike, and the rarest class has '
+                f"{share:.1%} of them: deciding the common class always is nearly the best. Name "
+                "what the rare class is worth: f1, balanced_accuracy, or a floor on its recall"
             )
         return found
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setpoint._core.arrays import join
+from setpoint._core.arrays import join, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean
@@ -31,7 +31,7 @@ from setpoint.methods.area import Area
 from setpoint.methods.batch import Batch
 from setpoint.methods.cells import Cells
 from setpoint.methods.classes import SoftClasses
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.lowered import Few, Lowered
 from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.program import GoalProgram
 from setpoint.methods.steps import SoftSteps
@@ -122,24 +122,36 @@ class SoftSetProgram(GoalProgram):
     def __init__(self, lowered: Any, reader: Any, mix: float, penalty: float) -> None:
         super().__init__(lowered, reader, [0.0] * len(lowered.constraints))
         self.mix, self.penalty = mix, penalty
+        self._offset = lowered.offset
+        self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
-        if isinstance(totals, np.ndarray) and len(totals) == 1:
-            one = self.lowered.price_one(totals[0].tolist(), -1.0)
-            if one is not None:
-                return Priced(one[0] + self.lowered.offset, multipliers, np.array([one[1]]))
+        if self._few is not None and isinstance(totals, np.ndarray):
+            return self._price_few(self._few, totals[0].tolist(), multipliers)
         # a penalty has its own multipliers: ρ where a constraint is broken
         values, memory = self.lowered.read(totals)
-        value, broken = values[:, 0].sum() / len(values), values[0, 1:]
+        value, broken = whole(values[:, 0]) / len(values), values[0, 1:]
         weights = 0 * values - 1 / len(values)
         if broken.shape[0]:
             broken = values[:, 1:]
-            active = (broken > 0) - self.lowered.equal_of(totals) * (broken < 0)
+            active = 1.0 * (broken > 0) - self.lowered.equal_of(totals) * (broken < 0)
             value = value + self.penalty * (active * broken).sum() / len(values)
             weights = join([weights[:, :1], weights[:, 1:] * (self.penalty * active)], 1)
             broken = broken.sum(0) / len(values)
         prices = self.lowered.prices(totals, memory, weights)
-        return Priced(value + self.lowered.offset, broken, prices)
+        return Priced(value + self._offset, broken, prices)
+
+    def _price_few(self, few: Few, cells: list[float], multipliers: Any) -> Priced:
+        """The same of one table, in plain numbers."""
+        (value, *broken), memory = few.read(cells)
+        weights = [-1.0]
+        for v, equal in zip(broken, few.equal, strict=True):
+            active = self.penalty * ((v > 0) - equal * (v < 0))
+            value += active * v
+            weights.append(-active)
+        prices = np.array([few.prices(memory, weights)])
+        broken = np.array(broken) if broken else multipliers
+        return Priced(value + self._offset, broken, prices)
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
@@ -147,7 +159,7 @@ class SoftSetProgram(GoalProgram):
         del step
         share = on * (1 - self.mix)
         plain = (1 - share) * scale / self.labels
-        return self.reader.pull(rows, memory, prices * (-share * scale), plain)
+        return self._reader.pull(rows, memory, prices, -share * scale, plain)
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
         share = on * (1 - self.mix)
@@ -178,7 +190,9 @@ def _is_area(goal: Goal) -> bool:
 def _thresholds(x: Any) -> tuple[float, ...]:
     if x == "grid":
         return GRID
-    several = tuple(x) if isinstance(x, Sequence) and not isinstance(x, str) else (x,)
+    several: tuple[Any, ...] = (
+        tuple(x) if isinstance(x, Sequence) and not isinstance(x, str) else (x,)
+    )
     if not several or not all(is_real(t) and 0 < t < 1 for t in several):
         raise KindError(
             f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'

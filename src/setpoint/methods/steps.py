@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import namespace
-from setpoint.methods.batch import Batch, cross_entropy_pull
+from setpoint._core.arrays import cast, find, look_up, namespace, tally
+from setpoint.methods.batch import Batch
 from setpoint.surrogates import PiecewiseLinear, Schedule, Surrogate
 
 
@@ -47,65 +47,85 @@ class SoftSteps(nn.Module):
             pieces = self._pieces(torch.empty(0, dtype=torch.float64), 0)
             for name, part in zip(("borders", "alpha", "beta"), pieces, strict=True):
                 self.register_buffer(name, part.float(), persistent=False)
+            wide = tuple(part.numpy() for part in pieces)
+            narrow = [part.astype(np.float32) for part in wide]
+            #: the same on the host, for float64 and for float32; small sums are float64 in both
+            self._host: Any = wide, (narrow[0], *(wide if self.count > 1 else narrow)[1:])
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         """(T, cells) sums over the batch, and what ``pull`` needs."""
         if not self.pieces:
             return self._dense(batch, step)
         borders, alpha, beta = self._at(batch, step)
-        p = batch.probability
-        piece = torch.bucketize(p, borders, out_int32=True, right=True)
+        p = batch.p
+        piece = find(borders, p)
         if self.count > 1:
             return self._histogram(batch, piece, alpha, beta)
-        slope = beta[0].index_select(0, piece)
-        high = torch.addcmul(alpha[0].index_select(0, piece), slope, p)
+        slope = look_up(beta[0], piece)
+        high = slope * p
+        high += look_up(alpha[0], piece)
         return table_cells(batch, [high], self.tables), [slope]
 
-    def _histogram(self, batch: Batch, piece: Tensor, alpha: Tensor, beta: Tensor) -> Any:
-        pieces = alpha.shape[1]
-        bin_ = torch.add(piece, batch.place, alpha=pieces)
-        p, weight = batch.probability, batch.weight
-        empty = p.new_zeros(self.tables * 2 * pieces)
-        mass = empty.index_add(0, bin_, torch.ones_like(p) if weight is None else weight)
-        first = empty.index_add_(0, bin_, batch.weighed(p))
-        mass, first = (batch.small(x.view(-1, pieces)) for x in (mass, first))  # (tables · 2, J)
-        alpha, beta = batch.small(alpha), batch.small(beta)
-        high = alpha @ mass.T + beta @ first.T  # (T, tables · 2)
-        cells = namespace(high).stack([mass.sum(1) - high, high], 2)  # (T, tables · 2, 2)
-        return cells.reshape(self.count, -1), (bin_, beta)
+    def _histogram(self, batch: Batch, piece: Any, alpha: Any, beta: Any) -> Any:
+        pieces = alpha.shape[0]
+        bin_ = batch.place * pieces
+        bin_ += piece
+        size = self.tables * 2 * pieces
+        unit = batch.unit if batch.flat else batch.w
+        mass = tally(bin_, unit, size, batch.p).reshape(-1, pieces)  # (tables · 2, J)
+        first = tally(bin_, batch.weighed(batch.p), size, batch.p).reshape(-1, pieces)
+        cells = (mass @ alpha + first @ beta).reshape(-1, self.count, 2)
+        return cells.swapaxes(0, 1).reshape(self.count, -1), (bin_, beta)
 
-    def pull(self, batch: Batch, memory: Any, prices: Any, plain: Any) -> Tensor:
-        """Σ_T prices · ∂cells/∂logits + plain · ∂cross-entropy/∂logits, (N,), weights included."""
-        worth = prices.reshape(self.count, -1, 2)
-        worth = worth[:, :, 1] - worth[:, :, 0]  # (T, tables · 2): of one more unit decided
-        p = batch.probability
+    def pull(self, batch: Batch, memory: Any, prices: Any, share: Any, plain: Any) -> Tensor:
+        """Share · Σ_T prices · ∂cells/∂logits + plain · ∂cross-entropy/∂logits, (N,), weighed."""
+        p = batch.p
         if isinstance(memory, tuple):
             bin_, beta = memory
-            slope = torch.as_tensor(worth.T @ beta).to(p).flatten().index_select(0, bin_)
+            worth = prices.reshape(self.count, -1, 2).swapaxes(0, 1).reshape(-1, 2 * self.count)
+            slope = look_up(cast(worth @ beta.T * share, p).reshape(-1), bin_)
+        elif batch.flat and self.count * self.tables == 1:
+            tn, fp, fn, tp = prices[0].tolist()
+            no, yes = (fp - tn) * share, (tp - fn) * share
+            slope = batch.y * (yes - no)
+            slope += no
+            slope *= memory[0]
         else:
-            slope = by_class(batch, worth[0]).mul_(memory[0])
-            for w, h in zip(worth[1:], memory[1:], strict=True):
-                slope += by_class(batch, w).mul_(h)
-        rest = cross_entropy_pull(batch).mul_(plain)
-        return batch.weighed(rest.addcmul_(slope, torch.addcmul(p, p, p, value=-1)))
+            worth = prices.reshape(self.count, -1, 2)
+            worth = (worth[:, :, 1] - worth[:, :, 0]) * share  # (T, tables · 2)
+            slope = by_class(batch, worth[0], memory[0])
+            for amounts, slopes in zip(worth[1:], memory[1:], strict=True):
+                slope += by_class(batch, amounts, slopes)
+        # slope · p (1 − p) + plain · (p − y)
+        slope *= 1 - p
+        slope += plain
+        slope *= p
+        slope -= plain * batch.y
+        return batch.gradient(slope)
 
     def _dense(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
-        sharp, p = self._sharp(step), batch.probability
-        cells = table_cells(batch, [h.value(p) for h in sharp], self.tables)
-        return cells, [h.derivative(p) for h in sharp]
+        sharp, p = self._sharp(batch.small(step)), batch.probability
+        cells = table_cells(batch, [batch.of(h.value(p)) for h in sharp], self.tables)
+        return cells, [batch.of(h.derivative(p)) for h in sharp]
 
-    def _sharp(self, step: Tensor) -> list[Surrogate]:
+    def _sharp(self, step: Any) -> list[Surrogate]:
         if not self.temperature.moves and self.temperature.at(0) == 1:
             return self.steps
         return [h.limit(self.temperature.at(step)) for h in self.steps]
 
-    def _at(self, batch: Batch, step: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if self.temperature.moves or batch.logits.dtype != torch.float32:
-            return self._pieces(batch.logits, step)
+    def _at(self, batch: Batch, step: Tensor) -> tuple[Any, Any, Any]:
+        narrow = batch.logits.dtype == torch.float32
+        if self.temperature.moves or not (batch.host or narrow):
+            return tuple(map(batch.of, self._pieces(batch.logits, step)))  # type: ignore[return-value]
+        if batch.host:
+            return self._host[narrow]
         return self.borders, self.alpha, self.beta
 
     def _pieces(self, like: Tensor, step: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Borders of all thresholds together, and α, β of each threshold on each piece (T, J)."""
+        """Borders of all thresholds together, and α, β of each threshold on each piece (T, J).
+
+        For several thresholds (J, 2 T), of 1 − H_τ and H_τ in turn: what a row adds to its cells.
+        """
         temperature = self.temperature.at(step)
         parts = [h.pieces(like, temperature) for h in self.steps]  # type: ignore[attr-defined]
         if len(parts) == 1:
@@ -117,7 +137,8 @@ class SoftSteps(nn.Module):
         where = [torch.bucketize(middle, b, right=True) for b, _, _ in parts]
         alpha = torch.stack([a[w] for (_, a, _), w in zip(parts, where, strict=True)])
         beta = torch.stack([b[w] for (_, _, b), w in zip(parts, where, strict=True)])
-        return borders, alpha, beta
+        alpha, beta = torch.stack([1 - alpha, alpha], 1), torch.stack([-beta, beta], 1)  # (T, 2, J)
+        return borders, alpha.flatten(0, 1).T, beta.flatten(0, 1).T
 
 
 class HardSteps(nn.Module):
@@ -132,34 +153,35 @@ class HardSteps(nn.Module):
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         """(1, cells) sums over the batch."""
         del step
-        decided = (batch.logits >= 0).to(batch.logits.dtype)
-        return table_cells(batch, [decided], self.tables), None
+        return table_cells(batch, [cast(batch.z >= 0, batch.z)], self.tables), None
 
 
-def by_class(batch: Batch, amounts: Any) -> Tensor:
-    """The amount of each row, by its table and class: amounts (tables · 2,) to (N,)."""
+def by_class(batch: Batch, amounts: Any, times: Any = None) -> Any:
+    """The amount of each row, by its table and class: amounts (tables · 2,) to (N,); fresh."""
     if batch.table is not None:
-        return torch.as_tensor(amounts).to(batch.logits).index_select(0, batch.place)
-    if batch.host:
-        no, yes = amounts.tolist()
-        return batch.actual.mul(yes - no).add_(no)
-    return batch.actual * (amounts[1] - amounts[0]) + amounts[0]
+        rows = look_up(cast(amounts, batch.p), batch.place)
+    else:
+        no, yes = amounts.tolist() if batch.flat else amounts
+        rows = batch.y * (yes - no)
+        rows += no
+    if times is not None:
+        rows *= times
+    return rows
 
 
-def table_cells(batch: Batch, high: list[Tensor], tables: int) -> Any:
+def table_cells(batch: Batch, high: list[Any], tables: int) -> Any:
     """(T, cells) from memberships (N,) at each of T thresholds."""
-    small, weight = batch.small, batch.weight
     if batch.table is None:
-        positive = batch.actual if weight is None else batch.actual * weight
-        tp = [small(torch.dot(h, positive)) for h in high]
-        decided = [small(h.sum() if weight is None else torch.dot(h, weight)) for h in high]
-        p = small(positive.sum())
-        n = (batch.rows if weight is None else small(weight.sum())) - p
-        rows = [[n - d + t, d - t, p - t, t] for d, t in zip(decided, tp, strict=True)]
-        return np.array(rows) if batch.host else torch.stack([torch.stack(row) for row in rows])
-    place = batch.place
-    empty = batch.logits.new_zeros(tables * 2)
-    ones = torch.ones_like(batch.logits) if weight is None else weight
-    whole = empty.index_add(0, place, ones)
-    yes = [empty.index_add(0, place, h if weight is None else h * weight) for h in high]
-    return small(torch.stack([torch.stack([whole - y, y], 1).flatten() for y in yes]))
+        p = batch.total(batch.y)
+        n = batch.mass - p
+        if batch.flat:
+            unit, positive = batch.unit, batch.positive
+            pairs = [(float(h @ unit), float(h @ positive)) for h in high]
+            return np.array([[n - d + t, d - t, p - t, t] for d, t in pairs])
+        pairs = [(batch.total(h), batch.total(h * batch.y)) for h in high]
+        return torch.stack([torch.stack([n - d + t, d - t, p - t, t]) for d, t in pairs])
+    place, size = batch.place, tables * 2
+    whole = tally(place, batch.w, size, batch.p)
+    yes = [tally(place, batch.weighed(h), size, batch.p) for h in high]
+    stack = namespace(whole).stack
+    return stack([stack([whole - y, y], 1).reshape(-1) for y in yes])

@@ -8,17 +8,19 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+AVAILABLE = dist.is_available()
+
 
 def world_size(group: Any = None) -> int:
     """Number of processes that train together; 1 without torch.distributed."""
-    if not dist.is_available() or not dist.is_initialized():
+    if not AVAILABLE or not dist.is_initialized():
         return 1
     return dist.get_world_size(group)
 
 
 def rank(group: Any = None) -> int:
-    """This process's number among them."""
-    if not dist.is_available() or not dist.is_initialized():
+    """The number of this process among them."""
+    if not AVAILABLE or not dist.is_initialized():
         return 0
     return dist.get_rank(group)
 

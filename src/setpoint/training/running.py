@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import both, exponential, inverse, plain_bool, where
+from setpoint._core.arrays import exponential, inverse, where, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint.programs import Priced, StreamProgram
@@ -27,7 +27,16 @@ from setpoint.training.distributed import gathered, summed, world_size
 
 logger = logging.getLogger("setpoint")
 
+Held = dict[str, Tensor]
 EVERY = 100  #: calls before the totals are looked at
+
+
+class Watch:
+    """Calls so far, and the totals once noted down to be looked at. No part of the loss's state."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.noted: tuple[Tensor, ...] = ()
 
 
 class RunningLoss(nn.Module):
@@ -58,6 +67,14 @@ class RunningLoss(nn.Module):
         Steps done.
     """
 
+    program: StreamProgram
+    totals: Tensor
+    prices: Tensor
+    multipliers: Tensor
+    steps: Tensor
+    seen: Tensor
+    _program: StreamProgram
+
     def __init__(
         self,
         program: StreamProgram,
@@ -84,33 +101,40 @@ class RunningLoss(nn.Module):
             self.register_buffer("size", torch.zeros(()))
         self.__dict__["_program"] = program  # found without the search through submodules
         self._constrained = program.start.numel() > 0
-        self._turn = 0
+        self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
+        self._watch = Watch()
 
     def forward(
         self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
     ) -> Tensor:
         """The loss on a batch: a scalar, finite for every finite input."""
+        kind = outputs.device.type if isinstance(outputs, Tensor) else "cpu"
+        if torch.is_autocast_enabled(kind):  # sums and prices are never narrowed
+            with torch.autocast(kind, enabled=False):
+                return self._loss(outputs, target, weight, group)
+        return self._loss(outputs, target, weight, group)
+
+    def _loss(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Tensor:
         program, world = self._program, world_size(self.process_group)
-        own = None
-        with torch.no_grad():
-            if world > 1 and program.gathers:
-                own, (outputs_, target, weight) = gathered(
-                    [outputs, target, weight], self.process_group
-                )
-                rows = program.rows(outputs_, target, weight, None)
-            else:
-                rows = program.rows(outputs, target, weight, group)
-            if not torch.compiler.is_compiling():
-                self._look(rows)
-            value, gradient = self._advance(rows, world)
-            if own is not None:
-                gradient = gradient[own]
-        return _attached(outputs, value, gradient)
+        if world > 1 and program.gathers:
+            own, (everyone, target, weight) = gathered(
+                [outputs, target, weight], self.process_group
+            )
+            rows = program.rows(everyone, target, weight, None)
+        else:
+            own, rows = None, program.rows(outputs, target, weight, group)
+        if not torch.compiler.is_compiling():
+            self._look(rows)
+        value, gradient = self._advance(rows, world)
+        return _attached(outputs, value, gradient if own is None else gradient[own])
 
     def _advance(self, rows: Any, world: int) -> tuple[Any, Tensor]:
         """Price the batch and move the totals; the loss and its gradient in the outputs."""
-        program, small = self._program, rows.small
-        totals, kept = program.measure(rows, self.steps)
+        # buffers are taken from their dictionary, since a module's attributes are slow to find;
+        # on the host ``small`` gives an array that shares the buffer's memory
+        program, small, held = self._program, rows.small, cast(Held, self._buffers)
+        step = held["steps"]
+        totals, kept = program.measure(rows, step)
         base = program.base(rows)
         mass, count = program.mass(rows)
         if world > 1 and not program.gathers:
@@ -118,60 +142,57 @@ class RunningLoss(nn.Module):
                 [totals, base, mass, count], rows.logits, self.process_group
             )
         per_row = inverse(mass)
-        steps = small(self.steps)
+        steps = small(step)
+        old = [small(held[name]) for name in self._kept]
+        multipliers = old[2] if self._constrained else old[0][0, :0]
         if self.memory:
             on = (steps >= max(self.warmup, 1)) * 1.0
-            prices = small(self.prices)
-            gradient = program.pull(rows, kept, prices, on, self.steps, per_row * world)
-            priced = self._renew(small, totals, count, on, steps)
+            gradient = program.pull(rows, kept, old[1], on, step, per_row * world)
+            if self.accumulate == 1:
+                fading, last = exponential(-count / self.memory), True
+                new = totals + old[0] * fading
+            else:
+                new, fading, last = self._joined(small, totals, old[0], count)
+            priced = program.price(new * inverse(program.whole(new)), multipliers)
         else:
             on = (steps >= self.warmup) * 1.0
-            priced = program.price(totals * per_row, small(self.multipliers))
-            gradient = program.pull(rows, kept, priced.prices, on, self.steps, per_row * world)
-            self._keep(small, totals, priced, on, 1.0)
-            _set(self.steps, steps + 1)
-        if self._turn <= EVERY:
-            _set(self.seen, small(self.seen) + program.presence(totals))
+            priced = program.price(totals * per_row, multipliers)
+            gradient = program.pull(rows, kept, priced.prices, on, step, per_row * world)
+            new, fading, last = totals, 0.0, True
+        self._keep(old, new, priced, on * (1 - fading), last)
+        _set(step, steps + last)
+        if self._watch.turn <= EVERY:
+            _set(held["seen"], small(held["seen"]) + program.presence(totals))
         return program.value(priced, base * per_row, on), gradient
 
-    def _renew(self, small: Any, totals: Any, count: Any, on: Any, steps: Any) -> Priced:
-        """Let the batch into the totals; price what comes next."""
-        if self.accumulate == 1:
-            fading = exponential(-count / self.memory)
-            new = totals + small(self.totals) * fading
-            priced = self._priced(small, new)
-            self._keep(small, new, priced, on, 1 - fading)
-            _set(self.steps, steps + 1)
-            return priced
-        parts, size = small(self.parts) + 1, small(self.size) + count
-        last = parts >= self.accumulate
-        pending = small(self.pending) + totals
-        fading = exponential(-size / self.memory)
-        new = pending + small(self.totals) * fading
-        priced = self._priced(small, new)
-        self._keep(small, new, priced, on, 1 - fading, last)
+    def _joined(self, small: Any, totals: Any, old: Any, count: Any) -> tuple[Any, Any, Any]:
+        """The totals with the parts so far, what is left of the old ones, and whether to move."""
+        held = cast(Held, self._buffers)
+        pending, parts, size = (held[name] for name in ("pending", "parts", "size"))
+        finite = whole(totals)
+        good = finite - finite == 0  # a part that is not finite counts as a part without rows
+        batch = small(pending) + where(good, totals, 0.0)
+        part, rows = small(parts) + 1, small(size) + where(good, count, 0.0)
+        last = part >= self.accumulate
         going = 1.0 - last * 1.0
-        for buffer, value in ((self.pending, pending), (self.parts, parts), (self.size, size)):
+        for buffer, value in ((pending, batch), (parts, part), (size, rows)):
             _set(buffer, value * going)
-        _set(self.steps, steps + last)
-        return priced
+        fading = exponential(-rows / self.memory)
+        return batch + old * fading, fading, last
 
-    def _priced(self, small: Any, totals: Any) -> Priced:
-        program = self._program
-        return program.price(totals * inverse(program.whole(totals)), small(self.multipliers))
-
-    def _keep(
-        self, small: Any, totals: Any, priced: Priced, on: Any, share: Any, now: Any = True
-    ) -> None:
+    def _keep(self, old: Any, totals: Any, priced: Priced, share: Any, last: Any) -> None:
         """Take totals, prices and multipliers over, unless the batch was not finite."""
-        finite = priced.prices.sum()
-        good = both(plain_bool(finite - finite == 0), now)
-        _set(self.totals, where(good, totals, small(self.totals)))
-        _set(self.prices, where(good, priced.prices, small(self.prices)))
+        finite = whole(priced.prices)
+        good = (finite - finite == 0) & last
+        new = [totals, priced.prices]
         if self._constrained:
-            old = small(self.multipliers)
-            moved = self._program.ascend(old, priced.violations, share * on)
-            _set(self.multipliers, where(good, moved, old))
+            new.append(self._program.ascend(old[2], priced.violations, share))
+        if isinstance(good, Tensor):
+            new = [torch.where(good, x, y) for x, y in zip(new, old, strict=True)]
+        elif not good:
+            return
+        for buffer, value in zip(old, new, strict=True):
+            buffer[...] = value
 
     # --- what a user should know ------------------------------------------------------------------
 
@@ -180,23 +201,26 @@ class RunningLoss(nn.Module):
 
         The totals are copied to the host without waiting and read at a later call.
         """
-        if self._turn == 0:
+        watch = self._watch
+        if watch.turn == 0:
             self.program.check(rows)
-        self._turn += 1
-        if self._turn == EVERY + 1:
-            self._noted = tuple(x.to("cpu", non_blocking=True) for x in (self.totals, self.seen))
-        elif self._turn == 2 * EVERY:
-            totals, seen = self._noted
+        watch.turn += 1
+        if watch.turn == EVERY + 1:
+            watch.noted = tuple(x.to("cpu", non_blocking=True) for x in (self.totals, self.seen))
+        elif watch.turn == 2 * EVERY:
+            totals, seen = watch.noted
             for sentence in self.program.notices(totals, 1 - seen / EVERY):
                 logger.warning(sentence)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Follow the model to another device or type, but never below float32."""
+        before = [(module, dict(module._buffers)) for module in self.modules()]
         super()._apply(fn, recurse)
-        for module in self.modules():
-            for name, buffer in module._buffers.items():
-                if buffer is not None and buffer.dtype in (torch.float16, torch.bfloat16):
-                    module._buffers[name] = buffer.float()
+        for module, buffers in before:
+            for name, old in buffers.items():
+                new = module._buffers[name]
+                if new is not None and new.dtype in (torch.float16, torch.bfloat16):
+                    module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
 
 
@@ -205,7 +229,9 @@ def _attached(outputs: Tensor, value: Any, gradient: Tensor) -> Tensor:
     if outputs.dtype != gradient.dtype or torch.compiler.is_compiling():
         return _Attach.apply(outputs, value, gradient)  # type: ignore[return-value]
     # ⟨gradient, outputs⟩ has that gradient, at the cost of one operation; its value is replaced.
-    result = torch.dot(gradient.view(-1), outputs.reshape(-1))
+    if outputs.ndim > 1:
+        outputs, gradient = outputs.reshape(-1), gradient.view(-1)
+    result = torch.dot(gradient, outputs)
     result.detach().fill_(value)
     return result
 
@@ -228,10 +254,8 @@ class _Attach(torch.autograd.Function):
 def _set(buffer: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
         buffer.copy_(value)
-    elif buffer.ndim:
-        buffer.numpy()[...] = value
     else:
-        buffer.fill_(value)
+        buffer.numpy()[...] = value
 
 
 def _check(memory: Any, warmup: Any, accumulate: Any) -> None:

@@ -1,0 +1,136 @@
+"""The compiled loss is the eager one: values, gradients and what is remembered."""
+
+import pytest
+import torch
+
+from setpoint.goals import Task
+from setpoint.losses import GoalLoss
+from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
+from setpoint.surrogates import Annealed
+
+# torch's own tracer instantiates autograd functions, and warns of it
+pytestmark = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+
+CLASSES, LABELS = Task.multiclass(range(3)), Task.multilabel(["a", "b"])
+HELD = "maximize recall subject to precision >= 0.8"
+LOSSES = {
+    "soft f1": ("maximize f1", SoftSet(), None, {}),
+    "soft f1, grid": ("maximize f1", SoftSet(thresholds="grid"), None, {}),
+    "soft constrained": (HELD, SoftSet(), None, {}),
+    "costs constrained": (HELD, Costs(), None, {}),
+    "costs macro f1": ("maximize macro(f1)", Costs(), CLASSES, {}),
+    "balanced": ("maximize f1", CrossEntropy("balanced"), None, {}),
+    "soft f1 in parts": ("maximize f1", SoftSet(), None, {"accumulate": 2}),
+    "soft f1 at its own totals": ("maximize f1", SoftSet(), None, {"memory": 0}),
+}
+SLOW = {
+    "soft f1, sigmoid and cooling": (
+        "maximize f1",
+        SoftSet("sigmoid", temperature=Annealed(1, 0.1, 5)),
+        None,
+        {},
+    ),
+    "soft f1, cooling": ("maximize f1", SoftSet(temperature=Annealed(1, 0.1, 5)), None, {}),
+    "soft mcc": ("maximize mcc", SoftSet(), None, {}),
+    "soft area": ("maximize auroc", SoftSet(thresholds="grid"), None, {}),
+    "soft macro f1": ("maximize macro(f1)", SoftSet(), CLASSES, {}),
+    "soft mcc, dynamic": ("maximize mcc", SoftSet(membership="dynamic"), CLASSES, {}),
+    "soft labels": ("maximize macro(f1)", SoftSet(), LABELS, {}),
+    "costs truncated": ("maximize f1", Costs(truncate=Annealed(4, 1, 5)), None, {}),
+    "costs mcc": ("maximize mcc", Costs(), None, {}),
+    "costs equation": ("maximize f1 subject to positive_rate == 0.3", Costs(), None, {}),
+    "costs in parts": (HELD, Costs(), None, {"accumulate": 3}),
+    "costs labels": ("maximize macro(f1)", Costs(), LABELS, {}),
+    "cross-entropy": ("maximize f1", CrossEntropy(), None, {}),
+    "balanced classes": ("maximize accuracy", CrossEntropy("balanced"), CLASSES, {}),
+    "auroc": ("maximize auroc", Pairwise(cross_entropy=0.2), None, {}),
+    "average precision": ("maximize average_precision", Pairwise(), None, {}),
+}
+CASES = [
+    *(pytest.param(*case, id=name) for name, case in LOSSES.items()),
+    *(pytest.param(*case, id=name, marks=pytest.mark.slow) for name, case in SLOW.items()),
+]
+
+
+def batch(task, seed, n=24):
+    rng = torch.Generator().manual_seed(seed)
+    width = () if task is None else (len(task.classes),)
+    logits = 1.5 * torch.randn((n, *width), generator=rng, dtype=torch.float64)
+    target = (torch.rand(logits.shape, generator=rng) < 0.3).long()
+    if task is CLASSES:
+        target = torch.randint(3, (n,), generator=rng)
+    weight = 0.1 + torch.rand(n, generator=rng, dtype=torch.float64)
+    return logits, target, weight
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize(("goal", "method", "task", "options"), CASES)
+def test_compiled_is_eager(goal, method, task, options):
+    eager, twin = (GoalLoss(goal, method, task=task, **options) for _ in range(2))
+    follow(eager, twin, task, torch.float32, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["soft f1", "soft f1 in parts", "costs constrained"])
+def test_compiled_is_eager_in_double(name):
+    goal, method, task, options = LOSSES[name]
+    eager, twin = (GoalLoss(goal, method, task=task, **options).double() for _ in range(2))
+    follow(eager, twin, task, torch.float64, rtol=1e-9, atol=1e-12)
+
+
+def follow(eager, twin, task, dtype, **close):
+    compiled = torch.compile(twin, fullgraph=True, backend="aot_eager")
+    for step in range(6):
+        logits, target, weight = batch(task, step)
+        found = []
+        for loss in (eager, compiled):
+            leaf = logits.to(dtype).requires_grad_()
+            value = loss(leaf, target, weight=weight.to(dtype))
+            found.append((value.detach(), torch.autograd.grad(value, leaf)[0]))
+        for ours, theirs in zip(*found, strict=True):
+            torch.testing.assert_close(theirs, ours, **close)
+        for name in ("totals", "prices", "multipliers", "steps"):
+            torch.testing.assert_close(getattr(twin, name), getattr(eager, name), **close)
+
+
+def test_a_model_and_its_loss_in_one_graph():
+    """Forward, loss and backward of a training step, compiled together."""
+    torch.manual_seed(0)
+    ends = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 1)
+        loss = GoalLoss("maximize f1")
+
+        def step(x, y, model=model, loss=loss):
+            return loss(model(x), y)
+
+        call = torch.compile(step, fullgraph=True, backend="aot_eager") if compiled else step
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        rng = torch.Generator().manual_seed(1)
+        for _ in range(5):
+            y = (torch.rand(20, generator=rng) < 0.4).long()
+            x = torch.randn(20, 3, generator=rng) + y[:, None]
+            optimizer.zero_grad()
+            call(x, y).backward()
+            optimizer.step()
+        ends.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    torch.testing.assert_close(*ends, rtol=1e-4, atol=1e-6)
+    assert ends[0].abs().max() > 0.1
+
+
+def test_the_compiled_loss_takes_batches_of_other_sizes():
+    eager, twin = (GoalLoss("maximize f1") for _ in range(2))
+    compiled = torch.compile(twin, fullgraph=True, backend="aot_eager")
+    for step, n in enumerate((24, 24, 7, 33)):
+        logits, target, _ = batch(None, step, n)
+        logits = logits.float()
+        assert compiled(logits, target).item() == pytest.approx(
+            eager(logits, target).item(), rel=1e-5
+        )
+    torch.testing.assert_close(twin.totals, eager.totals)

@@ -1,0 +1,183 @@
+"""Several processes train as one: the same parameters at every world size.
+
+One spawn per world size runs every method in turn, under DistributedDataParallel over gloo. Rank r
+gets rows r, r + world, … of each global batch, so the shards differ in size and in mass.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from setpoint.goals import Task
+from setpoint.losses import GoalLoss
+from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
+
+STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
+CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
+HELD = "maximize recall subject to precision >= 0.8"
+LOSSES = {
+    "soft f1": ("maximize f1", SoftSet(), None, {}),
+    "soft f1, grid": ("maximize f1", SoftSet(thresholds="grid"), None, {}),
+    "soft f1 at its own totals": ("maximize f1", SoftSet(), None, {"memory": 0, "warmup": 0}),
+    "soft constrained": (HELD, SoftSet(), None, {}),
+    "soft macro f1": ("maximize macro(f1)", SoftSet(), CLASSES, {}),
+    "soft labels": ("maximize macro(f1)", SoftSet(), LABELS, {}),
+    "costs constrained": (HELD, Costs(), None, {}),
+    "balanced": ("maximize f1", CrossEntropy("balanced"), None, {}),
+    "auroc": ("maximize auroc", Pairwise(cross_entropy=0.1), None, {}),
+}
+NAIVE = "soft f1 at its own totals"
+
+
+def network(task):
+    torch.manual_seed(0)
+    width = 1 if task is None else K
+    return nn.Sequential(nn.Linear(FEATURES, 5), nn.Tanh(), nn.Linear(5, width)).double()
+
+
+def global_batch(task, step):
+    """Features, target and weights of all rows of a step, whoever gets them."""
+    rng = torch.Generator().manual_seed(step)
+    shape = (ROWS, K) if task is LABELS else (ROWS,)
+    target = (torch.rand(shape, generator=rng) < 0.25).long()
+    if task is CLASSES:
+        target = torch.randint(K, (ROWS,), generator=rng)
+    first = target if target.ndim == 1 else target[:, 0]
+    x = torch.randn(ROWS, FEATURES, generator=rng, dtype=torch.float64) + 0.5 * first[:, None]
+    weight = 0.2 + torch.rand(ROWS, generator=rng, dtype=torch.float64)
+    return x, target, weight
+
+
+def trained(name, rank, world, group=None, sharded=None):
+    """What is left after the steps: parameters, and what the loss remembers."""
+    goal, method, task, options = LOSSES[name]
+    model = network(task)
+    wrapped = sharded(model) if sharded else DistributedDataParallel(model) if world else model
+    loss = GoalLoss(goal, method, task=task, process_group=group, **options).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(STEPS):
+        x, target, weight = (t[rank :: max(world, 1)] for t in global_batch(task, step))
+        optimizer.zero_grad()
+        value = loss(wrapped(x), target, weight=weight)
+        value.backward()
+        optimizer.step()
+    whole = [p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()]
+    return {
+        "parameters": torch.cat([p.detach().flatten() for p in whole]),
+        "totals": loss.totals.clone(),
+        "multipliers": loss.multipliers.clone(),
+        "value": value.detach(),
+    }
+
+
+def shard_fully(model):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    fully_shard(model, mesh=mesh)
+    return model
+
+
+def worker(rank, world, folder, kind):
+    torch.set_num_threads(1)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/{kind}-{world}", rank=rank, world_size=world
+    )
+    try:
+        if kind == "fsdp":
+            found = {
+                name: trained(name, rank, world, sharded=shard_fully)
+                for name in ("soft f1", "costs constrained", "auroc")
+            }
+        else:
+            found = {name: trained(name, rank, world) for name in LOSSES}
+            # the naive way: every process its own metric, and the mean of their gradients
+            alone = [dist.new_group([r]) for r in range(world)]
+            found["naive"] = trained(NAIVE, rank, world, group=alone[rank])
+        torch.save(found, f"{folder}/{kind}-{world}-{rank}.pt")
+    finally:
+        dist.destroy_process_group()
+
+
+def spawned(kind, world, folder):
+    mp.spawn(worker, args=(world, str(folder), kind), nprocs=world, join=True)
+    return [torch.load(f"{folder}/{kind}-{world}-{rank}.pt") for rank in range(world)]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """World size -> what each rank found."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield {world: spawned("ddp", world, Path(folder)) for world in (1, 2, 3)}
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The same without torch.distributed, in this process."""
+    assert not dist.is_initialized()
+    return {name: trained(name, 0, 0) for name in LOSSES}
+
+
+def apart(a, b):
+    return (a - b).abs().max().item()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_parameters_do_not_depend_on_the_number_of_processes(runs, alone, world, name):
+    one = alone[name]["parameters"]
+    for found in runs[world]:
+        assert apart(found[name]["parameters"], one) <= 1e-6
+    start = torch.cat([p.detach().flatten() for p in network(LOSSES[name][2]).parameters()])
+    assert apart(start, one) > 0.05, "the steps have moved something"
+
+
+REMEMBERED = [
+    (name, what)
+    for name in LOSSES
+    for what in ("totals", "multipliers", "value")
+    if what != "multipliers" or "constrained" in name
+]
+
+
+@pytest.mark.parametrize(("name", "what"), REMEMBERED)
+@pytest.mark.parametrize("world", [2, 3])
+def test_every_process_remembers_the_same(runs, alone, world, name, what):
+    first, *others = (found[name][what] for found in runs[world])
+    assert first.numel()
+    assert all(torch.equal(other, first) for other in others)
+    torch.testing.assert_close(first, alone[name][what], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_the_mean_of_each_process_own_metric_is_something_else(runs, alone, world):
+    naive = runs[world][0]["naive"]["parameters"]
+    assert apart(naive, alone[NAIVE]["parameters"]) > 1e-3
+    assert apart(runs[world][0][NAIVE]["parameters"], alone[NAIVE]["parameters"]) <= 1e-6
+
+
+def test_on_one_process_the_naive_way_is_the_same(runs, alone):
+    assert apart(runs[1][0]["naive"]["parameters"], alone[NAIVE]["parameters"]) <= 1e-6
+
+
+def test_fully_sharded(alone):
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found = spawned("fsdp", 2, Path(folder))
+        except mp.ProcessRaisedException as error:
+            last = str(error).strip().splitlines()[-1]
+            if "setpoint" in str(error):
+                raise
+            pytest.skip(f"fully_shard does not run on CPU over gloo here: {last}")
+    for rank in found:
+        for name, result in rank.items():
+            assert apart(result["parameters"], alone[name]["parameters"]) <= 1e-6, name
