@@ -331,7 +331,7 @@ def test_no_cast_narrows_what_the_loss_remembers(name, cast):
 )
 def test_double_is_double(cast):
     loss = cast(GoalLoss("maximize recall subject to precision >= 0.8", "costs"))
-    for value in (loss.totals, loss.prices, loss.multipliers, loss.steps):
+    for value in (loss.totals, loss.prices, loss.multipliers):
         assert value.dtype == torch.float64
     assert loss.float().totals.dtype == torch.float32
 

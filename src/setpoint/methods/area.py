@@ -24,9 +24,6 @@ class Area(nn.Module):
         self.goal, self.cells, self.offset = goal, cells, 1.0
         self.constraints: list[str] = []
 
-    def price_one(self, cells: list[float], scale: float) -> None:
-        """A curve needs more than one table."""
-
     def read(self, cells: Any) -> tuple[Any, Any]:
         """(1, 1) minus the area; ``cells`` (T, 4) by rising τ."""
         fpr, tpr, _ = self._curve(torch.as_tensor(cells))

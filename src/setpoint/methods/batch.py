@@ -246,6 +246,9 @@ def _several(cells: Cells, outputs: Tensor, target: Tensor) -> tuple[Tensor, Ten
             f"target must hold one class index per row, shape ({outputs.shape[0]},); "
             f"got {tuple(target.shape)}"
         )
+    if target.is_floating_point() and bool((target != target.round()).any()):
+        odd = target[target != target.round()][0].item()
+        raise DataError(f"target must hold class indices 0…{cells.width - 1}; got {odd:g}")
     return _wide(outputs), target.long()
 
 
@@ -262,10 +265,13 @@ def _codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
         if name not in given:
             raise DataError(f'the goal speaks of the column "{name}": pass group={{"{name}": …}}')
         column = _tensor(given[name], f'group "{name}"', like)
+        wrong = f'group "{name}" must hold one code 0…{len(values) - 1} per row, shape ({n},)'
         if column.shape != (n,) or column.is_floating_point():
-            raise DataError(
-                f'group "{name}" must hold one code 0…{len(values) - 1} per row, shape ({n},)'
-            )
+            raise DataError(wrong)
+        if column.is_cpu and not torch.compiler.is_compiling():
+            if bool(((column < 0) | (column >= len(values))).any()):
+                low, high = column.min().item(), column.max().item()
+                raise DataError(f"{wrong}; {low}…{high} holds one that the task does not declare")
         code = code * len(values) + column.long()
     return code
 

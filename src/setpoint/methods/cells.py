@@ -11,14 +11,13 @@ cells, whatever the goal says; and a method only has to fill the cells, with har
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 
 from setpoint._core.errors import GoalError
-from setpoint.expressions import Columns, Domain, Label, Task, Total
+from setpoint.expressions import Columns, Label, Task, Total
 from setpoint.expressions.events import ACTUAL, CORRECT, DECIDED, Event
 
 
@@ -33,43 +32,34 @@ class Cells:
     """
 
     task: Task
+    kind: str = field(init=False)
+    several: bool = field(init=False)  #: whether a row has several labels
+    width: int = field(init=False)  #: number of classes, or of labels
+    labels: int = field(init=False)  #: tables per group: the labels of a multilabel task, else 1
+    side: int = field(init=False)  #: number of classes of one table
+    groups: tuple[tuple[Label, ...], ...] = field(init=False)  #: in the order of their codes
+    shape: tuple[int, int, int] = field(init=False)  #: (tables, actual, decided)
 
-    @cached_property
-    def kind(self) -> str:
-        """Kind of the task."""
-        return self.task.kind
+    def __post_init__(self) -> None:
+        """Fill in what follows from the task; plain attributes, which torch.compile can follow."""
+        task = self.task
+        several, width = task.kind == "multilabel", len(task.classes or ())
+        width = 2 if task.kind == "binary" else width
+        labels, side = (width, 2) if several else (1, width)
+        groups = tuple(product(*(values for _, values in task.groups)))
+        made = {
+            "kind": task.kind,
+            "several": several,
+            "width": width,
+            "labels": labels,
+            "side": side,
+            "groups": groups,
+            "shape": (len(groups) * labels, side, side),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
-    @cached_property
-    def several(self) -> bool:
-        """Whether a row has several labels."""
-        return self.task.kind == "multilabel"
-
-    @cached_property
-    def width(self) -> int:
-        """Number of classes, or of labels."""
-        return 2 if self.task.kind == "binary" else len(self.task.classes or ())
-
-    @cached_property
-    def labels(self) -> int:
-        """Number of tables per group: the labels of a multilabel task, else 1."""
-        return self.width if self.several else 1
-
-    @cached_property
-    def side(self) -> int:
-        """Number of classes of one table."""
-        return 2 if self.several else self.width
-
-    @cached_property
-    def groups(self) -> tuple[tuple[Label, ...], ...]:
-        """The groups, each as one value per group column, in the order of their codes."""
-        return tuple(product(*(values for _, values in self.task.groups)))
-
-    @cached_property
-    def shape(self) -> tuple[int, int, int]:
-        """(tables, actual, decided)."""
-        return len(self.groups) * self.labels, self.side, self.side
-
-    @cached_property
+    @property
     def columns(self) -> Columns:
         """One row per cell, in order; for a multilabel task the rows of each label's own table."""
         tables, side, _ = self.shape
@@ -86,16 +76,11 @@ class Cells:
             actual, decided = (own & x.astype(bool)[:, None] for x in (actual, decided))
         return Columns(self.task, actual, decided, groups=groups)
 
-    @property
-    def domain(self) -> Domain:
-        """The domain that goals of this task are expanded over."""
-        return Domain(self.columns)
-
-    def mask(self, total: Total) -> np.ndarray:
-        """The cells that a total counts, (cells,) of 0 and 1."""
+    def mask(self, total: Total, columns: Columns) -> np.ndarray:
+        """The cells that a total counts, (cells,) of 0 and 1; ``columns`` are those of the cells."""
         size = int(np.prod(self.shape))
         counted = np.ones(size, bool)
-        member = self.columns.membership(total.event)
+        member = columns.membership(total.event)
         if member is not None:
             counted &= member
         if self.several:
@@ -111,7 +96,7 @@ class Cells:
             raise GoalError(
                 "accuracy over all labels at once is no total of single labels; say macro(accuracy)"
             )
-        return self.columns.classes.index(named.pop()) if named else 0
+        return (self.task.classes or ()).index(named.pop()) if named else 0
 
     def settled(self, weights: np.ndarray) -> np.ndarray:
         """Coefficients that read a sum over cells as if every decision were right.

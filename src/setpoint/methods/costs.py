@@ -19,7 +19,8 @@ cost-sensitive classification, NeurIPS 2014.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any
@@ -77,12 +78,20 @@ class Costs(Method):
     def __post_init__(self) -> None:
         if self.truncate is not None:
             object.__setattr__(self, "truncate", schedule(self.truncate, "truncate"))
-        if not is_real(self.rate) or self.rate < 0:
+        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
             raise KindError(f"rate={self.rate!r}: a number, 0 or more")
         if not is_real(self.floor) or not 0 <= self.floor < 1:
             raise KindError(f"floor={self.floor!r}: a number in [0, 1)")
+        given = self.multipliers
+        if given is not None:
+            numbers = tuple(given) if isinstance(given, Iterable) else ()
+            if isinstance(given, str) or not all(is_real(x) and 0 <= x < math.inf for x in numbers):
+                numbers = ()
+            if not numbers:
+                raise KindError(f"multipliers={given!r}: one number, 0 or more, per constraint")
+            object.__setattr__(self, "multipliers", tuple(float(x) for x in numbers))
 
-    def refusal(self, goal: Goal, task: Task) -> str | None:
+    def objection(self, goal: Goal, task: Task) -> str | None:
         return not_totals(goal, task)
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
@@ -121,7 +130,8 @@ class CostsProgram(GoalProgram):
         mean = (mass * highest(worth, 2)).sum() / self.labels
         right = self.right if is_tensor(totals) else self._right
         # worth ∝ its mean over rows; where nothing is worth anything, plain cross-entropy
-        worth = worth * inverse(mean) + right * where(mean > 0, self.method.floor, 1.0)
+        least = where(mean > 0, 0 * mean + self.method.floor, 0 * mean + 1)
+        worth = worth * inverse(mean) + right * least
         cost = values[0, 0] + self._offset + (multipliers * held[0]).sum()
         return Priced(cost, held[0], worth.reshape(1, -1))
 

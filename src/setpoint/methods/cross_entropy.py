@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,21 +48,24 @@ class CrossEntropy(Method):
 
     def __post_init__(self) -> None:
         u = self.class_weight
-        if u is None or u in ("balanced", "search"):
+        if u is None or (isinstance(u, str) and u in ("balanced", "search")):
             return
-        if not isinstance(u, Sequence) or not all(is_real(x) and x > 0 for x in u):
+        u = None if isinstance(u, str) or not isinstance(u, Iterable) else tuple(u)
+        if not u or not all(is_real(x) and 0 < x < math.inf for x in u):
             raise KindError(
-                f'class_weight={u!r}: None, "balanced", "search", or one positive number per class'
+                f'class_weight={self.class_weight!r}: None, "balanced", "search", or one positive number per class'
             )
         object.__setattr__(self, "class_weight", tuple(float(x) for x in u))
 
-    def refusal(self, goal: Goal, task: Task) -> str | None:
+    def objection(self, goal: Goal, task: Task) -> str | None:
         if self.class_weight == "search":
             return (
                 'class_weight="search" needs tune rows to search on: it is for GoalClassifier; a '
                 'loss takes None, "balanced" or one number per class'
             )
-        if task.kind in ("ranking", "regression"):
+        if task.kind in ("ranking", "regression") or (
+            task.kind != "binary" and task.classes is None
+        ):
             return not_totals(goal, task)
         if isinstance(self.class_weight, tuple):
             width = 2 if task.kind == "binary" else len(task.classes or ())
@@ -71,7 +75,7 @@ class CrossEntropy(Method):
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         ready(self, goal, task)
-        return CrossEntropyProgram(Cells(task), goal, self.class_weight)
+        return CrossEntropyProgram(Cells(replace(task, groups=())), goal, self.class_weight)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         del multipliers

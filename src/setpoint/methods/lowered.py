@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from setpoint._core.arrays import greater, inverse, is_tensor, namespace
 from setpoint._core.errors import GoalError
-from setpoint.expressions import Constraint, Expression, Several, Total
+from setpoint.expressions import Constraint, Domain, Expression, Several, Total
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.fractional import Form, cleared, fractions
 from setpoint.expressions.node import ATOM
@@ -30,6 +30,7 @@ from setpoint.methods.cells import Cells
 
 #: least divisor of an objective's fraction, relative to what perfect decisions would give
 FLOOR = 0.01
+LEAST = 1e-4  #: and relative to all rows: a class that is not there has no price without end
 FEW, CELLS = 4, 4  #: so many fractions, of so many cells, are read as plain numbers
 
 
@@ -125,8 +126,8 @@ class Lowered(nn.Module):
 
     def __init__(self, goal: Goal, cells: Cells) -> None:
         super().__init__()
-        self.goal, self.cells = goal, cells
-        domain = cells.domain
+        self.goal, self.cells, self._columns = goal, cells, cells.columns
+        domain = Domain(self._columns)
         objective = goal.objective.expand(domain)
         high = goal.objective.interval()[1]
         self.offset = high if goal.sign > 0 and high < float("inf") else 0.0
@@ -177,13 +178,13 @@ class Lowered(nn.Module):
                 mix.append([scale if i == j else 0.0 for i in range(len(self.wanted))])
         shape = len(tops), int(np.prod(self.cells.shape))
         top, bottom = (np.array(x, dtype=np.float64).reshape(shape) for x in (tops, bottoms))
-        floor = np.array([FLOOR * self.cells.settled(row) for row in bottom]).reshape(shape)
+        floor = np.array([FLOOR * self.cells.settled(row) for row in bottom]).reshape(shape) + LEAST
         self._host = Matrices(
             read=np.concatenate([top, bottom, floor]).T,
             up=top,
             down=-bottom * np.reshape(falls, (-1, 1)),
             mix=np.array(mix, dtype=np.float64).reshape(len(tops), len(self.wanted)),
-            count=np.array([self.cells.mask(x) for x in self.leaves]).reshape(-1, shape[1]),
+            count=np.array([self.cells.mask(x, self._columns) for x in self.leaves]).reshape(-1, shape[1]),
             equal=np.array([w.equal for w in self.wanted[1:]], dtype=np.float64),
         )
         self.few = None  #: the same in plain numbers, where that is all there is to it
@@ -195,6 +196,15 @@ class Lowered(nn.Module):
         for name, matrix in self._host._asdict().items():
             tensor = torch.from_numpy(np.ascontiguousarray(matrix)).to(torch.get_default_dtype())
             self.register_buffer(name + "_", tensor, persistent=False)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """Follow to another device or type; widened matrices are taken from the exact ones."""
+        super()._apply(fn, recurse)
+        for name, matrix in self._host._asdict().items():
+            buffer = self.get_buffer(name + "_")
+            exact = torch.from_numpy(np.ascontiguousarray(matrix))
+            self._buffers[name + "_"] = exact.to(buffer.dtype).to(buffer.device)
+        return self
 
     def _on(self, cells: Any) -> Matrices:
         """The matrices beside the cells: numpy on the host, tensors elsewhere."""
@@ -210,7 +220,7 @@ class Lowered(nn.Module):
         """A weighted sum of totals as a weighted sum of cells; 1 is the mass of all rows."""
         whole = np.zeros(int(np.prod(self.cells.shape)))
         for total, coefficient in form.items():
-            whole += coefficient * self.cells.mask(Total() if total is None else total)
+            whole += coefficient * self.cells.mask(Total() if total is None else total, self._columns)
         return whole
 
     def _scale_free(self) -> None:

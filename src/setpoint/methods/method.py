@@ -41,19 +41,24 @@ class Method(ABC):
     summary: ClassVar[str]
 
     @abstractmethod
-    def refusal(self, goal: Goal, task: Task) -> str | None:
-        """None if the goal can be trained so, else a sentence why not and what can."""
+    def objection(self, goal: Goal, task: Task) -> str | None:
+        """None if a goal of this kind can be trained so, else a sentence why not and what can."""
 
     @abstractmethod
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
-        """The program of a goal; raises GoalError with the sentence of ``refusal``."""
+        """The program of a goal; raises with the sentence of ``refusal``."""
+
+    def refusal(self, goal: Goal, task: Task) -> str | None:
+        """None if the goal can be lowered, else the sentence why not."""
+        try:
+            self.lower(goal, task)
+        except SetpointError as error:
+            return str(error)
+        return None
 
     def accepts(self, goal: Goal, task: Task) -> bool:
-        """Whether the goal can be trained so: whether ``lower`` would raise nothing."""
-        try:
-            return bool(self.lower(goal, task))
-        except SetpointError:
-            return False
+        """Whether the goal can be lowered."""
+        return self.refusal(goal, task) is None
 
     @abstractmethod
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
@@ -63,7 +68,7 @@ class Method(ABC):
 def ready(method: Method, goal: Goal, task: Task) -> Goal:
     """Check the goal against the task and the method; operating points become constraints."""
     check(goal, task)
-    why = method.refusal(goal, task)
+    why = method.objection(goal, task)
     if why is not None:
         raise GoalError(why)
     return lower(goal)

@@ -59,7 +59,7 @@ class Pairwise(Method):
         options: dict[str, Any] = {} if t is None else {"temperature": t}
         auroc_loss(one, one, surrogate=self.surrogate, margin=self.margin, **options)  # or refuses
 
-    def refusal(self, goal: Goal, task: Task) -> str | None:
+    def objection(self, goal: Goal, task: Task) -> str | None:
         if task.kind != "binary":
             return f'method="pairwise" ranks one class; a {task.kind} task has none of its own'
         leaf = _curve(goal)
@@ -76,7 +76,7 @@ class Pairwise(Method):
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         ready(self, goal, task)
-        return PairwiseProgram(Cells(task), _curve(goal), self)
+        return PairwiseProgram(Cells(Task.binary(task.positive)), _curve(goal), self)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         raise KindError("a pairwise loss keeps no totals of the goal; evaluate auroc on rows")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.arrays import whole
-from setpoint.expressions import Total
+from setpoint.expressions import Domain, Total
 from setpoint.methods.batch import Batch, batch_mass, check_values, cross_entropy, take_batch
 from setpoint.methods.cells import Cells
 from setpoint.programs import StreamProgram
@@ -37,6 +37,7 @@ class GoalProgram(StreamProgram):
         self.lowered, self.reader = lowered, reader
         object.__setattr__(self, "_reader", reader)  # found without the search through submodules
         self.cells: Cells = lowered.cells
+        self._classes = self.cells.columns.classes
         self.labels = self.cells.labels
         self.shape = (reader.count, int(np.prod(self.cells.shape)))
         self.register_buffer(
@@ -71,7 +72,7 @@ class GoalProgram(StreamProgram):
         return mass[:, 1] if self.cells.several else mass[0]
 
     def notices(self, totals: Any, unseen: Any) -> list[str]:
-        names = self.cells.columns.classes
+        names = self._classes
         found = []
         positive = range(1, 2) if self.cells.task.kind == "binary" else range(len(names))
         for k in positive:
@@ -94,7 +95,7 @@ class GoalProgram(StreamProgram):
     def _counts_errors(self) -> bool:
         """Whether the objective counts errors, each the same, and nothing bounds it."""
         goal = self.lowered.goal
-        expression = goal.objective.expand(self.cells.domain)
-        totals = [leaf for leaf in expression.leaves() if isinstance(leaf, Total)]
-        about = {literal.column for leaf in totals for literal in leaf.event.literals}
-        return not goal.constraints and about <= {"correct"}
+        leaves = goal.objective.expand(Domain(self.cells.columns)).leaves()
+        if goal.constraints or not all(isinstance(leaf, Total) for leaf in leaves):
+            return False
+        return {literal.column for leaf in leaves for literal in leaf.event.literals} <= {"correct"}

@@ -14,7 +14,8 @@ schedule are our reading of the abstract).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,20 +78,21 @@ class SoftSet(Method):
         object.__setattr__(self, "temperature", schedule(self.temperature, "temperature"))
         if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
             raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
-        if not is_real(self.penalty) or self.penalty < 0:
+        if not is_real(self.penalty) or not 0 <= self.penalty < math.inf:
             raise KindError(f"penalty={self.penalty!r}: a number, 0 or more")
         if self.membership not in ("softmax", "dynamic"):
             hint = did_you_mean(str(self.membership), ("softmax", "dynamic"), "softmax or dynamic")
             raise KindError(f"membership={self.membership!r}: {hint}")
         for step in self.steps:  # a temperature that the surrogate cannot take is refused here
-            step.limit(self.temperature.at(0))
+            for moment in (0, math.inf):
+                step.limit(self.temperature.at(moment))
 
     @property
     def steps(self) -> list[Surrogate]:
         """The surrogate at each threshold."""
         return [self.surrogate.at(t) for t in self.thresholds]
 
-    def refusal(self, goal: Goal, task: Task) -> str | None:
+    def objection(self, goal: Goal, task: Task) -> str | None:
         if _is_area(goal):
             if task.kind == "binary" and len(self.thresholds) >= 3:
                 return None
@@ -188,11 +190,9 @@ def _is_area(goal: Goal) -> bool:
 
 
 def _thresholds(x: Any) -> tuple[float, ...]:
-    if x == "grid":
+    if isinstance(x, str) and x == "grid":
         return GRID
-    several: tuple[Any, ...] = (
-        tuple(x) if isinstance(x, Sequence) and not isinstance(x, str) else (x,)
-    )
+    several = tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else (x,)
     if not several or not all(is_real(t) and 0 < t < 1 for t in several):
         raise KindError(
             f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'

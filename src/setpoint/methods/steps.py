@@ -104,14 +104,9 @@ class SoftSteps(nn.Module):
         return batch.gradient(slope)
 
     def _dense(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
-        sharp, p = self._sharp(batch.small(step)), batch.probability
-        cells = table_cells(batch, [batch.of(h.value(p)) for h in sharp], self.tables)
-        return cells, [batch.of(h.derivative(p)) for h in sharp]
-
-    def _sharp(self, step: Any) -> list[Surrogate]:
-        if not self.temperature.moves and self.temperature.at(0) == 1:
-            return self.steps
-        return [h.limit(self.temperature.at(step)) for h in self.steps]
+        p, t = batch.probability, self.temperature.at(batch.small(step))
+        cells = table_cells(batch, [batch.of(h.value(p, t)) for h in self.steps], self.tables)
+        return cells, [batch.of(h.derivative(p, t)) for h in self.steps]
 
     def _at(self, batch: Batch, step: Tensor) -> tuple[Any, Any, Any]:
         narrow = batch.logits.dtype == torch.float32

@@ -66,7 +66,7 @@ class Annealed(Schedule):
         return self.start != self.stop
 
     def at(self, step: Any) -> Any:
-        left = (self.steps - step) / self.steps
+        left = 1 - step / self.steps
         left = left.clamp(0, 1) if hasattr(left, "clamp") else min(max(left, 0.0), 1.0)
         return self.stop * (self.start / self.stop) ** left
 

@@ -93,12 +93,12 @@ class RunningLoss(nn.Module):
         self.register_buffer("totals", zero)
         self.register_buffer("prices", zero.clone())
         self.register_buffer("multipliers", program.start.clone())
-        self.register_buffer("steps", torch.zeros(()))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         self.register_buffer("seen", program.presence(zero), persistent=False)
         if self.accumulate > 1:
             self.register_buffer("pending", zero.clone())
-            self.register_buffer("parts", torch.zeros(()))  # of this batch, so far
-            self.register_buffer("size", torch.zeros(()))
+            self.register_buffer("parts", torch.zeros((), dtype=torch.long))  # so far
+            self.register_buffer("size", torch.zeros((), dtype=torch.long))  # their rows
         self.__dict__["_program"] = program  # found without the search through submodules
         self._constrained = program.start.numel() > 0
         self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
@@ -174,7 +174,7 @@ class RunningLoss(nn.Module):
         batch = small(pending) + where(good, totals, 0.0)
         part, rows = small(parts) + 1, small(size) + where(good, count, 0.0)
         last = part >= self.accumulate
-        going = 1.0 - last * 1.0
+        going = 1 - last * 1
         for buffer, value in ((pending, batch), (parts, part), (size, rows)):
             _set(buffer, value * going)
         fading = exponential(-rows / self.memory)
@@ -261,9 +261,9 @@ def _set(buffer: Tensor, value: Any) -> None:
 def _check(memory: Any, warmup: Any, accumulate: Any) -> None:
     if not is_real(memory) or not 0 <= memory < math.inf:
         raise KindError(f"memory={memory!r}: a number of rows, 0 or more")
-    if not is_real(warmup) or warmup < 0 or warmup != int(warmup):
+    if not is_real(warmup) or not 0 <= warmup < math.inf or warmup != int(warmup):
         raise KindError(f"warmup={warmup!r}: a whole number of steps, 0 or more")
-    if not is_real(accumulate) or accumulate < 1 or accumulate != int(accumulate):
+    if not is_real(accumulate) or not 1 <= accumulate < math.inf or accumulate % 1:
         raise KindError(f"accumulate={accumulate!r}: a whole number, 1 or more")
     if accumulate > 1 and not memory:
         raise KindError(
