@@ -76,7 +76,7 @@ def test_a_table_as_users_have_it(table):
     assert sp.f1(y[400:], decided, positive="fraud") > 0.6
     unseen = X[400:].assign(country="xx", age=None)
     assert len(clf.predict(unseen)) == 200
-    assert "auto" in clf.notes_[0]
+    assert clf.notes_[0].startswith("model auto")
     assert clf.plan_.splitlines()[0] == f"goal    {goal}"
     assert "100 rows kept apart" in clf.plan_
     assert {"phase", "epoch", "loss", "tune", "feasible", "best"} <= set(clf.history_[0])
@@ -215,6 +215,35 @@ def test_classifiers_of_scikit_learn(model, tmp_path):
         assert sp.recall(data.y, costly.predict(data.X)) > 0.9
 
 
+@pytest.mark.parametrize("method", ["cross-entropy", "costs", "soft-set"])
+def test_group_goals_train_by_every_method(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    sex = rng.choice(["f", "m"], 600)
+    y = (X[:, 0] + 0.5 * (sex == "f") + rng.normal(0, 0.5, 600) > 0.5).astype(int)
+    goal = 'maximize recall subject to precision >= 0.6, gap(recall, by="sex") <= 0.2'
+    clf = sp.GoalClassifier(goal, "linear", method, epochs=15).fit(X, y, group={"sex": sex})
+    assert sp.evaluate(clf.rule_, y, clf.predict_proba(X)[:, 1], group={"sex": sex}).value > 0.7
+
+
+def test_the_score_is_the_goals():
+    data = sp.datasets.load("breast-cancer")
+    goal = "maximize specificity subject to recall >= 0.95"
+    clf = sp.GoalClassifier(goal, "linear", epochs=20).fit(data.X, data.y)
+    found = sp.evaluate(clf.rule_, data.y, clf.predict_proba(data.X)[:, 1])
+    assert clf.score(data.X, data.y) == pytest.approx(
+        found.value - 10 * max(0, 0.95 - found.kept[0].value)
+    )
+    clf = sp.GoalClassifier("minimize cost(fp=1, fn=3)", "linear", epochs=5).fit(data.X, data.y)
+    assert clf.score(data.X, data.y) < 0
+
+
+def test_a_label_that_is_missing_is_named():
+    X, y = np.zeros((6, 2)), np.array(["a", "b", None, "a", "b", "a"], dtype=object)
+    with pytest.raises(sp.DataError, match="no label in row 2"):
+        sp.GoalClassifier("maximize accuracy").fit(X, y)
+
+
 def test_files(table, tmp_path):
     X, y = table
     clf = sp.GoalClassifier("maximize mcc", epochs=5).fit(X, y)
@@ -250,7 +279,9 @@ def test_an_interrupted_fit_is_taken_up(table, tmp_path):
     settings = {"positive": "fraud", "epochs": 15, "method": "costs"}
     whole = sp.GoalClassifier("maximize f1", **settings).fit(X, y)
     settings["checkpoint"] = tmp_path / "run"
-    broken = sp.GoalClassifier("maximize f1", listener=stop, **settings).fit(X, y)
+    broken = sp.GoalClassifier("maximize f1", listener=stop, **settings)
+    with pytest.raises(KeyboardInterrupt, match="best weights so far"):
+        broken.fit(X, y)
     assert not broken.finished_
     assert len(broken.predict(X)) == len(y)
     resumed = sp.GoalClassifier("maximize f1", **settings).fit(X, y)
@@ -268,11 +299,11 @@ def test_metadata_routing_and_plain_arguments():
         clf = sp.GoalClassifier("maximize f1", "linear", epochs=5).set_fit_request(
             sample_weight=True, group=True
         )
-        clf = clf.set_score_request(sample_weight=True)
+        clf = clf.set_score_request(sample_weight=True, group=True)
         found = cross_validate(
             clf, X, y, params={"sample_weight": weight, "group": y}, error_score="raise", cv=3
         )
-        assert found["test_score"].mean() > 0.8
+        assert found["test_score"].mean() > 0.8  # the goal's f1
     finally:
         set_config(enable_metadata_routing=False)
     sp.GoalClassifier("maximize f1", "linear", epochs=2).fit(X, y, weight)
@@ -309,6 +340,15 @@ def test_weights_count():
         ({"goal": "maximize mae"}, "regression"),
         ({"task": "regression"}, "no classes"),
         ({"positive": "no such"}, "is no class of y"),
+        ({"epochs": 0}, "1 or more"),
+        ({"patience": -1}, "1 or more"),
+        ({"batch_size": 2.5}, "1 or more"),
+        ({"hidden": 64}, "widths of the layers"),
+        ({"confidence": 95}, "between 0 and 1"),
+        ({"listener": 3}, "a function"),
+        ({"device": "cuda:9"}, "cannot be used here"),
+        ({"method": SoftSet}, "make one"),
+        ({"model": LogisticRegression(), "method": CrossEntropy("balanced")}, "for networks"),
         ({"model": LinearSVC(), "method": "soft-set"}, "trains networks"),
     ],
 )

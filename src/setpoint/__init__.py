@@ -79,6 +79,10 @@ _LATE = {
 __all__ += list(_LATE)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Load what needs torch when it is asked for; name the nearest word for what there is not."""
     if name in _LATE:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -22,10 +23,12 @@ from sklearn.utils.validation import (
 from torch import nn
 
 from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets import Features, split
 from setpoint.decisions import DecisionRule, evaluate, tune
-from setpoint.expressions import take_groups
+from setpoint.decisions.quick import quick_point
+from setpoint.expressions import AtK, take_groups, take_in
 from setpoint.fit import (
     Fitted,
     Part,
@@ -37,7 +40,7 @@ from setpoint.fit import (
     storage,
 )
 from setpoint.goals import Goal, Task, check, symmetric
-from setpoint.methods import Costs, Method, method
+from setpoint.methods import Costs, CrossEntropy, Method, method
 from setpoint.training.loop import evaluate_outputs
 from setpoint.training.networks import linear, mlp
 
@@ -55,10 +58,12 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     goal : str, Goal or Expression
         ``"maximize recall subject to precision >= 0.9"``.
     model : {"auto", "linear", "mlp"}, torch.nn.Module or scikit-learn classifier
-        A module gives one output per row, or one per class or label. A classifier of scikit-learn
-        is fitted as it is, and the goal chooses its threshold; with ``method="costs"`` it is also
-        refitted with the goal's costs as sample weights. "auto" is the mlp, until there is a
-        portfolio to choose from.
+        A module takes the encoded table, ``Features.fit(X).transform(X)`` wide, or an array of more
+        than two dimensions as it is, and gives one output per row for two classes, else one per
+        class or label. A classifier of scikit-learn is fitted on X as it is (text needs a pipeline
+        of its own), and the goal chooses its threshold; with ``method="costs"`` it is also refitted
+        with the goal's costs as sample weights, and kept if that is better on the tune rows. "auto"
+        is the mlp, until there is a portfolio to choose from.
     method : str or Method
         "cross-entropy", "soft-set", "costs", "pairwise"; "auto" is cross-entropy with a tuned
         threshold, until there is a portfolio to choose from.
@@ -197,6 +202,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             The columns that the goal speaks of.
         """
         goal = Goal.of(self.goal)
+        self._check_settings()
         model, chosen = self._model(), self._method()
         inputs = self._inputs_to_fit(X, sample_weight)
         target = self._target(goal, y, len(inputs))
@@ -213,7 +219,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')
         check(goal, self.task_)
         parts = split(target, self.tune_size, self._seed())
-        self.notes_ = self._first_notes(parts.shared, chosen)
+        self.notes_ = self._first_notes(parts.shared, weight is not None)
         if isinstance(model, nn.Module) or isinstance(model, str):
             self._fit_network(goal, model, chosen, inputs, target, weight, groups, parts)
         else:
@@ -229,7 +235,34 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 f"rule    {self.rule_.operating_point()}, chosen on {kept}",
             ]
         )
+        if not self.finished_:
+            note = (
+                "training was interrupted: the classifier is fitted with the best weights so far"
+                + (", and the same fit goes on from the checkpoint" if self.checkpoint else "")
+            )
+            self.notes_ += (note,)
+            raise KeyboardInterrupt(note)
         return self
+
+    def _check_settings(self) -> None:
+        """Refuse settings that nothing can be done with, before anything is done."""
+        whole = {"epochs": self.epochs, "patience": self.patience, "batch_size": self.batch_size}
+        for name, x in whole.items():
+            if x is None and name == "batch_size":
+                continue
+            if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
+                raise KindError(f"{name}={x!r}: a whole number, 1 or more")
+        widths = self.hidden
+        if not isinstance(widths, tuple | list) or not all(
+            isinstance(w, int | np.integer) and w > 0 for w in widths
+        ):
+            raise KindError(f"hidden={widths!r}: the widths of the layers, for example (128, 64)")
+        shares = {"dropout": (self.dropout, 0), "confidence": (self.confidence, 1e-12)}
+        for name, (x, low) in shares.items():
+            if not is_real(x) or not low <= x < 1:
+                raise KindError(f"{name}={x!r}: a number between 0 and 1")
+        if self.listener is not None and not callable(self.listener):
+            raise KindError(f"listener={self.listener!r}: a function of one event")
 
     def _model(self) -> Any:
         model = self.model
@@ -257,18 +290,22 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             return int(state)
         raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
 
-    def _first_notes(self, shared: bool, chosen: Method) -> tuple[str, ...]:
+    def _first_notes(self, shared: bool, weighted: bool) -> tuple[str, ...]:
         notes = []
-        if self.model == "auto" or self.method == "auto":
+        if isinstance(self.model, str) and self.model == "auto":
+            notes.append("model auto: a small network; a portfolio of models does not exist yet")
+        if isinstance(self.method, str) and self.method == "auto":
             notes.append(
-                "auto: a small network on cross-entropy, its threshold chosen by the goal; "
-                "a portfolio of models and methods does not exist yet"
+                "method auto: cross-entropy (of a scikit-learn classifier its own loss), the "
+                "threshold chosen by the goal; a portfolio of methods does not exist yet"
             )
         if shared:
             notes.append(
-                "there are too few rows to keep some apart: the threshold was chosen on the rows "
-                "the model was trained on, which flatters it"
+                "there are too few rows of a class to keep some apart: the threshold was chosen on "
+                "the rows the model was trained on, which flatters it"
             )
+        if weighted:
+            notes.append("the goal's figures count every row with its sample_weight")
         for note in notes:
             logger.info(note)
         return tuple(notes)
@@ -292,6 +329,12 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         kind = Task.make(self.task).kind if self.task is not None else None
         if kind in ("ranking", "regression"):
             raise GoalError(f"a {kind} task has no classes; GoalClassifier decides among classes")
+        if isinstance(y, list) or np.asarray(y).dtype.kind == "O":
+            missing = np.flatnonzero(np.asarray(pd.isna(y)).reshape(-1))
+            if len(missing):
+                raise DataError(
+                    f"Input y contains NaN: no label in row {missing[0]}; drop such rows"
+                )
         if getattr(y, "dtype", None) is not None and np.asarray(y).dtype.kind == "f":
             assert_all_finite(np.asarray(y), input_name="y")
         if kind == "multilabel" or (kind is None and type_of_target(y).startswith("multilabel")):
@@ -453,6 +496,11 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 f'method="{chosen.name}" trains networks; a classifier of scikit-learn takes '
                 '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
             )
+        if isinstance(chosen, CrossEntropy) and chosen.class_weight is not None:
+            raise KindError(
+                f"class_weight={chosen.class_weight!r} is for networks; give {type(model).__name__}"
+                ' its own class_weight, or say method="costs"'
+            )
         if isinstance(chosen, Costs) and not takes:
             raise KindError(f"{type(model).__name__}.fit takes no sample_weight, which costs need")
 
@@ -468,12 +516,32 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         rows = parts.train
         w = None if weight is None else weight[rows]
         self.history_, self.finished_ = [], True
+        self.model_ = fitted(rows, w)
         if isinstance(chosen, Costs):
-            w, note = reweighted(
+            costs, note = reweighted(
                 out_of_fold, goal, self.task_, chosen, target[rows], w, self._seed()
             )
+            costly = fitted(rows, costs)
+            plain, new = (
+                self._rank(m, goal, X, target, weight, parts.tune) for m in (self.model_, costly)
+            )
+            if new > plain:
+                self.model_ = costly
+            else:
+                note += "; the plain fit was as good on the tune rows and is kept"
             self.notes_ += (note,)
-        self.model_ = fitted(rows, w)
+
+    def _rank(
+        self, model: Any, goal: Goal, X: Any, target: np.ndarray, weight: Any, rows: np.ndarray
+    ) -> tuple[float, ...]:
+        """How a classifier meets the goal on the tune rows; sorts."""
+        columns = take_in(
+            self.task_,
+            self._named(target[rows]),
+            scores=self._classifier_scores(model, taken(X, rows)),
+            sample_weight=None if weight is None else weight[rows],
+        )
+        return quick_point(goal, columns).rank(goal.sign)
 
     # --- the operating point ---------------------------------------------------------------------
 
@@ -495,10 +563,14 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         task = Task(
             self.task_.kind, self.task_.positive, self.task_.classes, score=self._score_kind()
         )
-        if goal.objective.needs() <= {"scores"} and not goal.constraints:
-            self.rule_ = self._plain_rule(goal, task, len(rows))
-            return
         y = self._named(target[rows])
+        if goal.objective.needs() <= {"scores"} and not goal.constraints and not _top_k(goal):
+            columns = take_in(
+                task, y, scores=scores, sample_weight=None if weight is None else weight[rows]
+            )
+            value = quick_point(goal, columns).value
+            self.rule_ = self._plain_rule(goal, task, len(rows), value)
+            return
         given = {name: groups[name][rows] for name in groups} or None
         w = None if weight is None else weight[rows]
         self.rule_ = tune(
@@ -511,17 +583,17 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             if evaluate(usual, y, scores, sample_weight=w, group=given).value == self.rule_.value:
                 self.rule_ = usual  # ½ and argmax are left only for something better
 
-    def _plain_rule(self, goal: Goal, task: Task, rows: int) -> DecisionRule:
+    def _plain_rule(self, goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:
         """A goal on the ranking leaves the threshold open: ½, or argmax."""
         self.notes_ += (f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken',)
         if task.kind == "binary":
             half = 0.5 if task.score == "probability" else 0.0
-            return DecisionRule(goal, task, "threshold", True, None, rows, threshold=half)
+            return DecisionRule(goal, task, "threshold", True, value, rows, threshold=half)
         if task.kind == "multiclass":
             zeros = (0.0,) * len(self.classes_)
-            return DecisionRule(goal, task, "offsets", True, None, rows, offsets=zeros)
+            return DecisionRule(goal, task, "offsets", True, value, rows, offsets=zeros)
         cuts = tuple((label, 0.5) for label in task.classes or ())
-        return DecisionRule(goal, task, "per-label", True, None, rows, thresholds=cuts)
+        return DecisionRule(goal, task, "per-label", True, value, rows, thresholds=cuts)
 
     def _score_kind(self) -> str:
         network = isinstance(self.model_, nn.Module)
@@ -616,9 +688,35 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         flipped = self.task_.kind == "binary" and self._pair()[0] != self.classes_[0]
         return -apart if flipped else apart
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, as every classifier of scikit-learn; ``rule_`` says how the goal fared."""
-        return super().score(X, y, sample_weight=sample_weight)
+    def score(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> float:
+        """How the goal fares on these rows, for searches: greater is better.
+
+        The objective (negative where it is minimized), less ten times what the constraints fall
+        short by. An empty rate counts as the worst value.
+        """
+        needs = group if self.rule_.kind == "per-group" else None
+        codes = self._codes_of(y)
+        found = evaluate(
+            self.rule_, self._named(codes), self._scores(X), sample_weight=sample_weight,
+            group=group if needs is not None or self.rule_.goal.columns else None,
+        )  # fmt: skip
+        goal = self.rule_.goal
+        low, high = goal.objective.interval()
+        worst = low if goal.sign > 0 else high
+        value = worst if found.value is None else found.value
+        return goal.sign * value - 10.0 * sum(k.short for k in found.kept)
+
+    def _codes_of(self, y: Any) -> np.ndarray:
+        """Labels as codes of the classes, the positive one being 1."""
+        if self.task_.kind == "multilabel":
+            return np.asarray(y).astype(np.int64)
+        labels = column_or_1d(y)
+        if self.task_.kind == "binary":
+            return (labels == self._pair()[1]).astype(np.int64)
+        unknown = ~np.isin(labels, self.classes_)
+        if unknown.any():
+            raise DataError(f"y holds {labels[unknown][0]!r}, which was no class when fitting")
+        return np.searchsorted(self.classes_, labels)
 
     # --- files -----------------------------------------------------------------------------------
 
@@ -626,6 +724,10 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         """Write the fitted classifier to a folder: safetensors and JSON, no pickle."""
         check_is_fitted(self, "rule_")
         storage.save(self, path)
+
+
+def _top_k(goal: Goal) -> bool:
+    return any(isinstance(leaf, AtK) for leaf in goal.objective.leaves())
 
 
 def taken(X: Any, rows: np.ndarray) -> Any:

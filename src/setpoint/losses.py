@@ -65,7 +65,13 @@ class GoalLoss(RunningLoss):
         )
 
     def recover(self) -> Recovered:
-        """The goal at the running totals, and the multipliers, in the user's units."""
+        """The goal at the running totals, how each constraint stands, and its multiplier.
+
+        Raises
+        ------
+        KindError
+            For cross-entropy and pairwise, which keep no totals of the goal.
+        """
         totals = self.totals / self.program.whole(self.totals).clamp(min=1e-30)
         return self.method.recover(self.program, totals, self.multipliers)
 

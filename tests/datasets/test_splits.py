@@ -22,8 +22,9 @@ def test_parts_are_apart_or_shared(labels, share, seed):
     assert np.array_equal(np.sort(np.r_[parts.train, parts.tune]), np.arange(len(y)))
     for label in np.unique(y):
         n = np.count_nonzero(y == label)
-        assert abs(np.count_nonzero(y[parts.tune] == label) - share * n) <= 0.5 + 1e-9
-        assert np.count_nonzero(y[parts.train] == label) >= 2
+        tuned = np.count_nonzero(y[parts.tune] == label)
+        assert abs(tuned - share * n) <= 0.5 + 1e-9 or tuned == min(2, n // 2)
+        assert np.count_nonzero(y[parts.train] == label) >= min(1, n)
 
 
 def test_several_labels_are_parted_by_the_rarest():
@@ -32,6 +33,12 @@ def test_several_labels_are_parted_by_the_rarest():
     parts = split(y, 0.25, 0)
     assert not parts.shared
     assert abs(y[parts.tune, 1].mean() - y[:, 1].mean()) < 0.01
+
+
+def test_a_rare_class_does_not_spoil_the_others():
+    parts = split(np.r_[np.zeros(50), np.ones(50), [2, 2, 2], [3]].astype(int), 0.25, 0)
+    assert not parts.shared
+    assert len(parts.tune) == 12 + 12 + 1 + 0
 
 
 def test_the_seed_decides():

@@ -29,7 +29,8 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
         Share of the rows for tuning, in (0, 1).
     seed : int
     least : int
-        Rows of each class that either job needs; with fewer, both jobs get all rows.
+        Rows that either job needs of at least two classes; with fewer, both jobs get all rows. A
+        rarer class is halved, and one row of its own goes to train.
 
     Examples
     --------
@@ -41,13 +42,16 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
         raise KindError(f"tune_size={tune_size!r}: a share of the rows, between 0 and 1")
     labels = y if y.ndim == 1 else y[:, int(np.argmin(y.sum(0)))]
     rng = np.random.default_rng(seed)
-    tune = []
+    tune, enough = [], 0
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
         k = round(tune_size * len(rows))
-        if k < least or len(rows) - k < least:
-            everything = np.arange(len(y))
-            return Split(everything, everything, True)
+        if k < least:
+            k = min(least, len(rows) // 2)
+        enough += k >= least and len(rows) - k >= least
         tune.append(rows[:k])
+    if enough < 2:
+        everything = np.arange(len(y))
+        return Split(everything, everything, True)
     chosen = np.sort(np.concatenate(tune))
     return Split(np.setdiff1d(np.arange(len(y)), chosen), chosen, False)

@@ -8,18 +8,22 @@ from typing import Any
 from setpoint._core.errors import KindError
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.rule import DecisionRule
-from setpoint.expressions import take_in
+from setpoint.expressions import Ratio, measure, take_in
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One constraint on these rows: its left side (None where empty), and whether it holds."""
+    """One constraint on these rows: its left side (None where empty), and whether it holds.
+
+    ``short`` is how far it is from holding, in the units of the metric; 1 where it is empty.
+    """
 
     constraint: str
     value: float | None
     holds: bool
+    short: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,14 @@ def evaluate(
         group=group,
         query=query,
     ).on_host()
-    point = Problem.ground(rule.goal, columns).judge(columns)
+    problem = Problem.ground(rule.goal, columns)
+    point = problem.judge(columns)
+    value = point.value
+    if value is None and not isinstance(problem.objective, Ratio):
+        # an average of which a part is empty: that part has its conventional value, as in a metric
+        value = float(measure(rule.goal.objective, columns).value())
     kept = tuple(
-        Kept(str(c), side, excess <= SLACK)
+        Kept(str(c), side, excess <= SLACK, min(max(excess, 0.0), 1.0) if excess > SLACK else 0.0)
         for c, side, excess in zip(rule.goal.constraints, point.sides, point.excess, strict=True)
     )
-    return Evaluation(rule.goal, point.value, kept, columns.size)
+    return Evaluation(rule.goal, value, kept, columns.size)

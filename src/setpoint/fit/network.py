@@ -35,7 +35,7 @@ from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import Listener
 from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
 
-#: share of the steps that a goal over several classes starts with cross-entropy
+#: share of the steps that soft-set starts with cross-entropy, for several classes or constraints
 WARMUP = 0.25
 #: powers of the inverse class frequencies that a search of class weights tries
 POWERS = (0.0, 0.5, 1.0)
@@ -166,6 +166,9 @@ class _Fit:
             method = self._settled(method, model, threshold)
         rate = self._rate(method) / 3
         model, loss, second = self.run(model, method, "costs", rate, before=first)
+        kept = first.verdict is not None and second.verdict is not None
+        if kept and second.verdict.rank <= first.verdict.rank:  # type: ignore[union-attr]
+            notes += ("costs were no better on the tune rows: cross-entropy's weights are kept",)
         history = first.history + second.history
         return Fitted(model, history, (first, second), notes, loss, second.finished)
 
@@ -180,8 +183,8 @@ class _Fit:
         """Train a model by a method; with ``before``, only what is better than that is kept."""
         settings, start = self.settings, copy.deepcopy(model.state_dict())
         steps = settings.epochs * self.batches.count()
-        several = self.task.kind == "multiclass" and isinstance(method, SoftSet)
-        warmup = int(WARMUP * steps) if several else 1
+        late = self.task.kind == "multiclass" or bool(self.goal.constraints)
+        warmup = int(WARMUP * steps) if late and isinstance(method, SoftSet) else 1
         loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup)
         loss.to(self.rows.inputs.device)
         plan = Plan(
@@ -335,6 +338,10 @@ def device_of(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise KindError(f'device={name!r}: "auto", "cpu", "cuda" or "cuda:0"') from error
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise KindError(
+            f'device={name!r} cannot be used here ({error}): "auto", "cpu", "cuda" or "cuda:0"'
+        ) from error
+    return device

@@ -18,7 +18,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from setpoint._core.errors import FileError, KindError
+from setpoint._core.errors import FileError, KindError, SetpointError
 from setpoint._core.files import write_bytes, write_text
 from setpoint.datasets import Features
 from setpoint.decisions import DecisionRule
@@ -89,6 +89,8 @@ def load(path: Any, kind: type, model: nn.Module | None) -> Any:
         raise FileError(f'"{folder}" holds no classifier in the format "{FORMAT}"')
     try:
         return _restored(about, folder, kind, model)
+    except SetpointError:
+        raise
     except (KeyError, TypeError, AttributeError) as error:
         raise FileError(f'"{folder}" is damaged: {error!r}') from error
 

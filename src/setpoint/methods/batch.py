@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,8 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import listing
 from setpoint.methods.cells import Cells
+
+logger = logging.getLogger("setpoint")
 
 
 class Batch:
@@ -291,5 +294,11 @@ def check_values(batch: Batch, cells: Cells) -> None:
         raise DataError(f"weight must be finite and not negative; got {odd:g}")
     if table is not None and bool(((table < 0) | (table >= cells.shape[0])).any()):
         raise DataError("group holds a code that the task does not declare")
-    if not bool(batch.logits.isfinite().all()):
+    z = batch.logits
+    if not bool(z.isfinite().all()):
         raise DataError("the logits of the first batch hold NaN or infinity")
+    if z.numel() >= 32 and bool(((z >= 0) & (z <= 1)).all()) and float(z.std()) > 0:
+        logger.warning(
+            "all outputs of the first batch lie in [0, 1]: a loss takes logits, not probabilities; "
+            "leave the last sigmoid or softmax out"
+        )

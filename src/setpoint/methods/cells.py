@@ -77,7 +77,7 @@ class Cells:
         return Columns(self.task, actual, decided, groups=groups)
 
     def mask(self, total: Total, columns: Columns) -> np.ndarray:
-        """The cells that a total counts, (cells,) of 0 and 1; ``columns`` are those of the cells."""
+        """The cells that a total counts, (cells,) of 0 and 1; ``columns`` are the cells' own."""
         size = int(np.prod(self.shape))
         counted = np.ones(size, bool)
         member = columns.membership(total.event)

@@ -53,7 +53,8 @@ class CrossEntropy(Method):
         u = None if isinstance(u, str) or not isinstance(u, Iterable) else tuple(u)
         if not u or not all(is_real(x) and 0 < x < math.inf for x in u):
             raise KindError(
-                f'class_weight={self.class_weight!r}: None, "balanced", "search", or one positive number per class'
+                f'class_weight={self.class_weight!r}: None, "balanced", "search", or one positive '
+                "number per class"
             )
         object.__setattr__(self, "class_weight", tuple(float(x) for x in u))
 

@@ -136,7 +136,9 @@ class Lowered(nn.Module):
             ground = Constraint(
                 constraint.left.expand(domain), constraint.op, constraint.right.expand(domain)
             )
-            self.wanted += [replace(w, text=str(constraint)) for w in _wanted(ground)]
+            parts = _wanted(ground)
+            texts = self._texts(str(constraint), len(parts))
+            self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
         self.leaves = tuple(
             dict.fromkeys(leaf for w in self.wanted for leaf in w.expression.leaves())
         )
@@ -147,6 +149,14 @@ class Lowered(nn.Module):
             for j in self.trees
         }
         self._scale_free()
+
+    def _texts(self, text: str, parts: int) -> list[str]:
+        """The constraint's text for each part of it, with the class or group it is about."""
+        names = {len(self.cells.groups): [g[0] if g else "" for g in self.cells.groups]}
+        names[len(self._columns.classes)] = list(self._columns.classes)
+        if parts == 1:
+            return [text]
+        return [f"{text} ({name})" for name in names.get(parts, range(parts))]
 
     @property
     def constraints(self) -> list[str]:
@@ -184,7 +194,9 @@ class Lowered(nn.Module):
             up=top,
             down=-bottom * np.reshape(falls, (-1, 1)),
             mix=np.array(mix, dtype=np.float64).reshape(len(tops), len(self.wanted)),
-            count=np.array([self.cells.mask(x, self._columns) for x in self.leaves]).reshape(-1, shape[1]),
+            count=np.array([self.cells.mask(x, self._columns) for x in self.leaves]).reshape(
+                -1, shape[1]
+            ),
             equal=np.array([w.equal for w in self.wanted[1:]], dtype=np.float64),
         )
         self.few = None  #: the same in plain numbers, where that is all there is to it
@@ -220,7 +232,9 @@ class Lowered(nn.Module):
         """A weighted sum of totals as a weighted sum of cells; 1 is the mass of all rows."""
         whole = np.zeros(int(np.prod(self.cells.shape)))
         for total, coefficient in form.items():
-            whole += coefficient * self.cells.mask(Total() if total is None else total, self._columns)
+            whole += coefficient * self.cells.mask(
+                Total() if total is None else total, self._columns
+            )
         return whole
 
     def _scale_free(self) -> None:
@@ -239,6 +253,15 @@ class Lowered(nn.Module):
                     f'"{wanted.text}" bounds a count, which grows with the number of rows; bound a '
                     "rate instead, for example fpr or positive_rate"
                 )
+
+    def stated(self, cells: np.ndarray) -> list[float]:
+        """Objective and excess of each constraint as the goal states them, mean over tables."""
+        totals = cells @ self._host.count.T
+        env = {leaf: totals[:, i] for i, leaf in enumerate(self.leaves)}
+        return [
+            float(np.mean(w.expression.read(env).value) * (w.sign if j else -self.goal.sign))
+            for j, w in enumerate(self.wanted)
+        ]
 
     # --- reading -----------------------------------------------------------------------------
 

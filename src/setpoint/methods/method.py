@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from setpoint._core.errors import GoalError, SetpointError
 from setpoint.expressions import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall, Spread, Total
 from setpoint.expressions.events import KEPT
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.programs import StreamProgram
+
+
+class Standing(NamedTuple):
+    """How a constraint stands.
+
+    ``excess`` is by how much it is broken, in its own units (<= 0 where it holds), ``multiplier``
+    what the program pays for one unit of it.
+    """
+
+    constraint: str
+    excess: float
+    multiplier: float
 
 
 @dataclass(frozen=True)
@@ -21,13 +33,11 @@ class Recovered:
     ----------
     value : float
         The goal's objective at the running totals.
-    constraints : tuple of (str, float, float)
-        Each constraint, its value's excess (<= 0 where held), and its multiplier: what one unit of
-        it costs in units of the objective.
+    constraints : tuple of Standing
     """
 
     value: float
-    constraints: tuple[tuple[str, float, float], ...]
+    constraints: tuple[Standing, ...] = ()
 
 
 class Method(ABC):
@@ -74,12 +84,27 @@ def ready(method: Method, goal: Goal, task: Task) -> Goal:
     return lower(goal)
 
 
+def undeclared(goal: Goal, task: Task) -> str | None:
+    """Why a goal speaks of groups that nobody declared, as a sentence; None if it does not."""
+    missing = [name for name in goal.columns if task.group_values(name) is None]
+    if not missing:
+        return None
+    return (
+        f'the goal speaks of the column "{missing[0]}": declare its values, '
+        f'task=Task.{task.kind}(groups={{"{missing[0]}": […]}}), and pass group= with the code of '
+        "each row"
+    )
+
+
 def not_totals(goal: Goal, task: Task) -> str | None:
     """Why a goal is no function of totals of decisions, as a sentence; None if it is one."""
     if task.kind in ("ranking", "regression"):
         return f"a {task.kind} task has no decisions to train on; binary, multiclass, multilabel do"
     if task.kind in ("multiclass", "multilabel") and task.classes is None:
         return f"say which classes there are: Task.{task.kind}(classes)"
+    why = undeclared(goal, task)
+    if why is not None:
+        return why
     goal = lower(goal)
     parts = [goal.objective, *(side for c in goal.constraints for side in c.sides)]
     for part in parts:

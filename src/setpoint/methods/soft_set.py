@@ -1,9 +1,11 @@
 """Soft-set: the metric itself, on soft decisions.
 
-    loss = (1 − c) · mean over τ of [ F(C_τ) + ρ Σⱼ max(0, vⱼ(C_τ)) ]  +  c · cross-entropy
+    loss = (1 − c) · mean over τ of [ F(C_τ) + Σⱼ ρⱼ max(0, vⱼ(C_τ)) ]  +  c · cross-entropy
 
-C_τ are the cells filled with soft memberships H_τ(p). The penalty is exact: for ρ above the
-constraints' multipliers its minimum is that of the constrained problem.
+C_τ are the cells filled with soft memberships H_τ(p). The penalty is exact: for ρⱼ above the
+constraint's multiplier its minimum is that of the constrained problem. ρⱼ starts at 1 and grows
+while the constraint is broken: a large one from the start drives every soft decision to 0, where
+nothing pulls any more.
 
 References
 ----------
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setpoint._core.arrays import join, whole
+from setpoint._core.arrays import exponential, join, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean
@@ -33,12 +35,13 @@ from setpoint.methods.batch import Batch
 from setpoint.methods.cells import Cells
 from setpoint.methods.classes import SoftClasses
 from setpoint.methods.lowered import Few, Lowered
-from setpoint.methods.method import Method, Recovered, not_totals, ready
+from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
 from setpoint.methods.program import GoalProgram
 from setpoint.methods.steps import SoftSteps
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import Linear, Schedule, Surrogate, schedule, surrogate
 
+LEAST = 0.1  #: no price of a constraint falls below
 GRID = tuple(round(0.1 * k, 1) for k in range(1, 10))  #: the nine thresholds .1, .2, …, .9
 
 
@@ -55,7 +58,10 @@ class SoftSet(Method):
     cross_entropy : float
         c, the share of cross-entropy, in [0, 1]. Some of it keeps the ranking and cannot collapse.
     penalty : float
-        ρ, the price of breaking a constraint by one unit.
+        The dearest that breaking a constraint by one unit can get; the price starts at 1.
+    rate : float
+        How fast it gets there: by exp(rate) at most while the running totals are renewed once. With
+        some warm-up of cross-entropy it may be 1.
     membership : {"softmax", "dynamic"}
         Of a multiclass task.
     temperature : float or Schedule
@@ -66,6 +72,7 @@ class SoftSet(Method):
     thresholds: Any = 0.5
     cross_entropy: float = 0.5
     penalty: float = 10.0
+    rate: float = 0.25
     membership: str = "softmax"
     temperature: Any = 1.0
 
@@ -80,6 +87,8 @@ class SoftSet(Method):
             raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
         if not is_real(self.penalty) or not 0 <= self.penalty < math.inf:
             raise KindError(f"penalty={self.penalty!r}: a number, 0 or more")
+        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
+            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
         if self.membership not in ("softmax", "dynamic"):
             hint = did_you_mean(str(self.membership), ("softmax", "dynamic"), "softmax or dynamic")
             raise KindError(f"membership={self.membership!r}: {hint}")
@@ -112,7 +121,7 @@ class SoftSet(Method):
             reader: Any = SoftClasses(tables, side, self.membership, shape, self.temperature)
         else:
             reader = SoftSteps(self.surrogate, self.thresholds, tables, self.temperature)
-        return SoftSetProgram(lowered, reader, float(self.cross_entropy), float(self.penalty))
+        return SoftSetProgram(lowered, reader, self)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)
@@ -121,24 +130,25 @@ class SoftSet(Method):
 class SoftSetProgram(GoalProgram):
     """Prices at soft totals, pulled through the memberships."""
 
-    def __init__(self, lowered: Any, reader: Any, mix: float, penalty: float) -> None:
-        super().__init__(lowered, reader, [0.0] * len(lowered.constraints))
-        self.mix, self.penalty = mix, penalty
+    def __init__(self, lowered: Any, reader: Any, method: SoftSet) -> None:
+        start = [min(1.0, method.penalty)] * len(lowered.constraints)
+        super().__init__(lowered, reader, start)
+        self.mix, self.rate = float(method.cross_entropy), float(method.rate)
+        self.penalty = float(method.penalty)
         self._offset = lowered.offset
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         if self._few is not None and isinstance(totals, np.ndarray):
             return self._price_few(self._few, totals[0].tolist(), multipliers)
-        # a penalty has its own multipliers: ρ where a constraint is broken
         values, memory = self.lowered.read(totals)
         value, broken = whole(values[:, 0]) / len(values), values[0, 1:]
         weights = 0 * values - 1 / len(values)
         if broken.shape[0]:
             broken = values[:, 1:]
             active = 1.0 * (broken > 0) - self.lowered.equal_of(totals) * (broken < 0)
-            value = value + self.penalty * (active * broken).sum() / len(values)
-            weights = join([weights[:, :1], weights[:, 1:] * (self.penalty * active)], 1)
+            value = value + (multipliers * active * broken).sum() / len(values)
+            weights = join([weights[:, :1], weights[:, 1:] * (multipliers * active)], 1)
             broken = broken.sum(0) / len(values)
         prices = self.lowered.prices(totals, memory, weights)
         return Priced(value + self._offset, broken, prices)
@@ -147,8 +157,8 @@ class SoftSetProgram(GoalProgram):
         """The same of one table, in plain numbers."""
         (value, *broken), memory = few.read(cells)
         weights = [-1.0]
-        for v, equal in zip(broken, few.equal, strict=True):
-            active = self.penalty * ((v > 0) - equal * (v < 0))
+        for v, equal, price in zip(broken, few.equal, multipliers.tolist(), strict=True):
+            active = price * ((v > 0) - equal * (v < 0))
             value += active * v
             weights.append(-active)
         prices = np.array([few.prices(memory, weights)])
@@ -168,17 +178,19 @@ class SoftSetProgram(GoalProgram):
         return share * priced.value + (1 - share) * base
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
-        del share
-        return self.penalty * (violations > 0) + 0 * multipliers
+        # dearer while broken, cheaper while held, by e at most in one renewal of the totals
+        push = share * self.rate * (violations / (1 + abs(violations)))
+        return (multipliers * exponential(push)).clip(min(LEAST, self.penalty), self.penalty)
 
 
 def recovered(program: Any, totals: Tensor, multipliers: Tensor) -> Recovered:
     """Objective, violations and multipliers as plain numbers."""
-    values, _ = program.lowered.read(totals)
-    value = -program.lowered.goal.sign * float(values[:, 0].mean())
-    broken = values[:, 1:].mean(0).tolist()
-    rows = zip(program.lowered.constraints, broken, multipliers.tolist(), strict=True)
-    return Recovered(value, tuple(rows))
+    lowered = program.lowered
+    if isinstance(lowered, Area):
+        return Recovered(-float(lowered.read(totals)[0]))
+    value, *excess = lowered.stated(totals.double().cpu().numpy())
+    rows = zip(lowered.constraints, excess, multipliers.tolist(), strict=True)
+    return Recovered(-lowered.goal.sign * value, tuple(Standing(*row) for row in rows))
 
 
 def _is_area(goal: Goal) -> bool:

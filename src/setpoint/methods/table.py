@@ -27,6 +27,8 @@ def method(x: Any, **options: Any) -> Method:
             given = listing(options)
             raise KindError(f"{given}: options belong into {type(x).__name__}(…), already made")
         return x
+    if isinstance(x, type) and issubclass(x, Method):
+        raise KindError(f"method={x.__name__} is a class: make one, {x.__name__}()")
     if not isinstance(x, str) or x not in METHODS:
         hint = did_you_mean(str(x), METHODS, f"choose from {listing(METHODS)}.")
         raise KindError(f"method={x!r}: {hint}")

@@ -42,6 +42,8 @@ class Watch:
 class RunningLoss(nn.Module):
     """A program run on a stream of batches.
 
+    In evaluation mode (``loss.eval()``) nothing is remembered: a batch is read at its own totals.
+
     Parameters
     ----------
     program : StreamProgram
@@ -145,6 +147,11 @@ class RunningLoss(nn.Module):
         steps = small(step)
         old = [small(held[name]) for name in self._kept]
         multipliers = old[2] if self._constrained else old[0][0, :0]
+        if not self.training:
+            on = 1.0 + 0 * per_row
+            priced = program.price(totals * per_row, multipliers)
+            gradient = program.pull(rows, kept, priced.prices, on, step, per_row * world)
+            return program.value(priced, base * per_row, on), gradient
         if self.memory:
             on = (steps >= max(self.warmup, 1)) * 1.0
             gradient = program.pull(rows, kept, old[1], on, step, per_row * world)
@@ -177,7 +184,7 @@ class RunningLoss(nn.Module):
         going = 1 - last * 1
         for buffer, value in ((pending, batch), (parts, part), (size, rows)):
             _set(buffer, value * going)
-        fading = exponential(-rows / self.memory)
+        fading = exponential(-rows / (0 * batch.sum() + self.memory))
         return batch + old * fading, fading, last
 
     def _keep(self, old: Any, totals: Any, priced: Priced, share: Any, last: Any) -> None:
