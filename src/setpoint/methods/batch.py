@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -15,9 +14,6 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import listing
 from setpoint.methods.cells import Cells
-
-logger = logging.getLogger("setpoint")
-
 
 class Batch:
     """Rows of a batch; a row of a multilabel task counts once for each label.
@@ -297,8 +293,3 @@ def check_values(batch: Batch, cells: Cells) -> None:
     z = batch.logits
     if not bool(z.isfinite().all()):
         raise DataError("the logits of the first batch hold NaN or infinity")
-    if z.numel() >= 32 and bool(((z >= 0) & (z <= 1)).all()) and float(z.std()) > 0:
-        logger.warning(
-            "all outputs of the first batch lie in [0, 1]: a loss takes logits, not probabilities; "
-            "leave the last sigmoid or softmax out"
-        )

@@ -94,6 +94,11 @@ class Ranked(NamedTuple):
         """The batch's logits."""
         return self.batch.logits
 
+    @property
+    def host(self) -> bool:
+        """As for the batch."""
+        return self.batch.host
+
     def small(self, x: Any) -> Any:
         """As for the batch."""
         return self.batch.small(x)

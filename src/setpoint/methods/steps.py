@@ -43,12 +43,19 @@ class SoftSteps(nn.Module):
         self.tables = tables
         self.temperature = temperature
         self.pieces = isinstance(surrogate, PiecewiseLinear)
+        self._even: Any = None
         if self.pieces:
             pieces = self._pieces(torch.empty(0, dtype=torch.float64), 0)
             for name, part in zip(("borders", "alpha", "beta"), pieces, strict=True):
                 self.register_buffer(name, part.float(), persistent=False)
             wide = tuple(part.numpy() for part in pieces)
             narrow = [part.astype(np.float32) for part in wide]
+            borders, alpha, beta = wide
+            if self.count == 1 and len(borders) == 2 and not temperature.moves:
+                m, s = beta[0, 0], beta[0, 1] - beta[0, 0]
+                if abs(beta[0, 2] - m) < 1e-12:
+                    a, b = borders.tolist()
+                    self._even = a, b, float(m), float(s), float(alpha[0, 0] - s * a)
             #: the same on the host, for float64 and for float32; small sums are float64 in both
             self._host: Any = wide, (narrow[0], *(wide if self.count > 1 else narrow)[1:])
 
@@ -56,6 +63,8 @@ class SoftSteps(nn.Module):
         """(T, cells) sums over the batch, and what ``pull`` needs."""
         if not self.pieces:
             return self._dense(batch, step)
+        if self._even is not None and batch.flat and batch.table is None:
+            return self._read_even(batch)
         borders, alpha, beta = self._at(batch, step)
         p = batch.p
         piece = find(borders, p)
@@ -65,6 +74,19 @@ class SoftSteps(nn.Module):
         high = slope * p
         high += look_up(alpha[0], piece)
         return table_cells(batch, [high], self.tables), [slope]
+
+    def _read_even(self, batch: Batch) -> tuple[Any, Any]:
+        """One threshold, outer slopes alike: H = c + m p + s clip(p, a, b), so sums need no H."""
+        a, b, m, s, c = self._even
+        p, unit, positive = batch.p, batch.unit, batch.positive
+        middle = np.minimum(np.maximum(p, a), b)
+        yes, whole = float(positive @ unit if batch.w is None else positive.sum()), batch.mass
+        tp = s * float(middle @ positive) + m * float(p @ positive) + c * yes
+        decided = s * float(middle @ unit) + m * float(p @ unit) + c * whole
+        slope = np.multiply(middle == p, s, dtype=p.dtype)
+        slope += m
+        fp = decided - tp
+        return np.array([[whole - yes - fp, fp, yes - tp, tp]]), [slope]
 
     def _histogram(self, batch: Batch, piece: Any, alpha: Any, beta: Any) -> Any:
         pieces = alpha.shape[0]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
+from operator import is_not
 from typing import Any, cast
 
 import torch
@@ -105,6 +106,7 @@ class RunningLoss(nn.Module):
         self._constrained = program.start.numel() > 0
         self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
         self._watch = Watch()
+        self._views: Any = [], []
 
     def forward(
         self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
@@ -145,7 +147,7 @@ class RunningLoss(nn.Module):
             )
         per_row = inverse(mass)
         steps = small(step)
-        old = [small(held[name]) for name in self._kept]
+        old = self._state(rows.host)
         multipliers = old[2] if self._constrained else old[0][0, :0]
         if not self.training:
             on = 1.0 + 0 * per_row
@@ -171,6 +173,22 @@ class RunningLoss(nn.Module):
         if self._watch.turn <= EVERY:
             _set(held["seen"], small(held["seen"]) + program.presence(totals))
         return program.value(priced, base * per_row, on), gradient
+
+    def _state(self, host: bool) -> Any:
+        """Totals, prices and multipliers; on the host as arrays that share the buffers' memory."""
+        held = cast(Held, self._buffers)
+        buffers = [held[name] for name in self._kept]
+        if not host:
+            return buffers
+        known, views = self._views
+        if len(known) != len(buffers) or any(map(is_not, known, buffers)):
+            views = [buffer.numpy() for buffer in buffers]
+            self._views = buffers, views
+        return views
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy takes arrays of its own buffers."""
+        return {**self.__dict__, "_views": ([], [])}
 
     def _joined(self, small: Any, totals: Any, old: Any, count: Any) -> tuple[Any, Any, Any]:
         """The totals with the parts so far, what is left of the old ones, and whether to move."""
@@ -210,7 +228,7 @@ class RunningLoss(nn.Module):
         """
         watch = self._watch
         if watch.turn == 0:
-            self.program.check(rows)
+            self._program.check(rows)
         watch.turn += 1
         if watch.turn == EVERY + 1:
             watch.noted = tuple(x.to("cpu", non_blocking=True) for x in (self.totals, self.seen))
