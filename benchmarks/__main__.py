@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import imports, offsets, pairs, steps, tune
+from benchmarks import bias, hostile, imports, offsets, pairs, steps, tune
 from benchmarks.harness import machine, write_json
 
 BENCHMARKS = {
@@ -21,6 +21,8 @@ BENCHMARKS = {
     "offsets": offsets.run,
     "steps": steps.run,
     "pairs": pairs.run,
+    "bias": bias.run,
+    "hostile": hostile.run,
 }
 WIDTH = 100
 

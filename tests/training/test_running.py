@@ -612,14 +612,25 @@ def test_the_growth_of_a_multiplier_is_the_one_documented():
     assert loss.multipliers.item() / start == pytest.approx(math.exp(0.5 * 0.9 * share * 50))
 
 
-def test_the_penalty_is_on_where_a_constraint_is_broken():
-    loss = GoalLoss("maximize recall subject to precision >= 0.8", SoftSet(penalty=7.0)).double()
+def test_the_penalty_grows_where_a_constraint_is_broken_and_up_to_its_bound():
+    loss = GoalLoss(
+        "maximize recall subject to precision >= 0.8", SoftSet(penalty=3.0, rate=2.0), memory=60
+    ).double()
     target = (torch.arange(60) % 3 == 0).long()
-    for logit, price in ((torch.full((60,), 3.0), 7.0), (torch.where(target == 1, 9.0, -9.0), 0.0)):
+    seen = {}
+    for name, logit in (
+        ("broken", torch.full((60,), 3.0)),
+        ("held", torch.where(target == 1, 9.0, -9.0)),
+    ):
         fresh = copy.deepcopy(loss)
-        for _ in range(3):
+        seen[name] = [1.0]
+        for _ in range(40):
             fresh(logit.double(), target)
-        assert fresh.multipliers.tolist() == [price]
+            seen[name].append(float(fresh.multipliers[0]))
+    assert sorted(seen["broken"]) == seen["broken"]
+    assert seen["broken"][-1] == 3.0
+    assert sorted(seen["held"], reverse=True) == seen["held"]
+    assert 0 < seen["held"][-1] < 1
 
 
 # --- recovery ------------------------------------------------------------------------------------
@@ -665,8 +676,8 @@ def test_recover_tells_excess_and_multiplier_of_each_constraint():
     (precision, broken, dear), (fpr, held, cheap) = found.constraints
     assert (precision, fpr) == ("precision >= 0.8", "fpr <= 0.9")
     tp, positive = int((decided & target).sum()), int(target.sum())
-    # cleared: 0.8 · decided − TP over the decisions that would be right
-    assert broken == pytest.approx((0.8 * int(decided.sum()) - tp) / positive)
+    assert broken == pytest.approx(0.8 - tp / int(decided.sum()))
+    assert held == pytest.approx(int((decided & (1 - target)).sum()) / (200 - positive) - 0.9)
     assert broken > 0 > held
     assert (dear, cheap) == (2.0, 3.0)
 

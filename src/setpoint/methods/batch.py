@@ -15,6 +15,7 @@ from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import listing
 from setpoint.methods.cells import Cells
 
+
 class Batch:
     """Rows of a batch; a row of a multilabel task counts once for each label.
 
@@ -92,7 +93,7 @@ class Batch:
             return
         self.z, self.y, self.p, self.w = logits.numpy(), actual.numpy(), p.numpy(), None
         if weight is None:
-            self.unit, self.positive = _ones(len(self.z), self.z.dtype), self.y
+            self.unit, self.positive = ones(len(self.z), self.z.dtype), self.y
         else:
             self.w = self.unit = weight.numpy()
             self.positive = (actual * weight).numpy()  # by torch, which is silent about infinity
@@ -185,7 +186,8 @@ def cross_entropy_pull(rows: Batch) -> Tensor:
 
 
 @lru_cache(maxsize=16)
-def _ones(n: int, dtype: np.dtype) -> np.ndarray:
+def ones(n: int, dtype: np.dtype) -> np.ndarray:
+    """As many ones; a product with them is begun sooner than a sum."""
     return np.ones(n, dtype)
 
 

@@ -40,6 +40,7 @@ from setpoint.methods.classes import HardClasses
 from setpoint.methods.lowered import Few, Lowered
 from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.program import GoalProgram
+from setpoint.methods.short import ShortCosts
 from setpoint.methods.soft_set import recovered
 from setpoint.methods.steps import HardSteps, by_class
 from setpoint.programs import Priced, StreamProgram
@@ -115,6 +116,8 @@ class CostsProgram(GoalProgram):
     def __init__(self, lowered: Lowered, reader: Any, start: list[float], method: Costs) -> None:
         super().__init__(lowered, reader, start)
         self.method, self._few, self._offset = method, lowered.few, lowered.offset
+        if lowered.few is not None and not start and method.truncate is None:
+            self.short = ShortCosts(lowered.few, lowered.offset, float(method.floor))
         self._right = np.broadcast_to(np.eye(self.cells.side), self.cells.shape)
         self.register_buffer("right", torch.tensor(self._right, dtype=torch.float32), False)
 

@@ -25,6 +25,7 @@ from setpoint.methods.batch import (
 )
 from setpoint.methods.cells import Cells
 from setpoint.methods.method import Method, Recovered, not_totals, ready
+from setpoint.methods.short import ShortEntropy
 from setpoint.methods.steps import by_class
 from setpoint.programs import Priced, StreamProgram
 
@@ -90,6 +91,8 @@ class CrossEntropyProgram(StreamProgram):
         super().__init__()
         self.cells, self.goal, self.kind = cells, goal, class_weight
         self.shape = (1, cells.labels * cells.side)
+        if cells.kind == "binary":
+            self.short = ShortEntropy(class_weight)
         self.register_buffer("start", torch.zeros(0), persistent=False)
         u = torch.ones(cells.labels, cells.side)
         if isinstance(class_weight, tuple) and cells.several:

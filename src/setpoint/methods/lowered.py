@@ -100,6 +100,18 @@ class Few:
             memory.append((share_of, share))
         return values, memory
 
+    def objective(self, cells: list[float]) -> tuple[float, list[float]]:
+        """The objective and −∂objective/∂cells, where there are no constraints; one call."""
+        value, whole = 0.0, [0.0] * CELLS
+        for _, mix, top, bottom, floor, _ in self.fractions:
+            below = max(sum(map(mul, bottom, cells)), sum(map(mul, floor, cells)))
+            if below > 0:
+                share, scale = sum(map(mul, top, cells)) / below, mix / below
+                value += mix * share
+                parts = zip(whole, top, bottom, strict=True)
+                whole = [x - scale * (t - share * b) for x, t, b in parts]
+        return value, whole
+
     def prices(self, memory: list[Any], weights: list[float]) -> list[float]:
         """Σⱼ weightsⱼ ∂eⱼ/∂cells."""
         whole = [0.0] * CELLS
@@ -189,7 +201,7 @@ class Lowered(nn.Module):
         shape = len(tops), int(np.prod(self.cells.shape))
         top, bottom = (np.array(x, dtype=np.float64).reshape(shape) for x in (tops, bottoms))
         floor = np.array([FLOOR * self.cells.settled(row) for row in bottom]).reshape(shape) + LEAST
-        self._host = Matrices(
+        self.host = Matrices(
             read=np.concatenate([top, bottom, floor]).T,
             up=top,
             down=-bottom * np.reshape(falls, (-1, 1)),
@@ -204,15 +216,15 @@ class Lowered(nn.Module):
             place = [next(j for j, x in enumerate(row) if x or j + 1 == len(row)) for row in mix]
             numbers = zip(*(x.tolist() for x in (top, bottom, floor)), falls, strict=True)
             parts = zip(place, mix, numbers, strict=True)
-            self.few = Few([(j, m[j], *rest) for j, m, rest in parts], self._host.equal.tolist())
-        for name, matrix in self._host._asdict().items():
+            self.few = Few([(j, m[j], *rest) for j, m, rest in parts], self.host.equal.tolist())
+        for name, matrix in self.host._asdict().items():
             tensor = torch.from_numpy(np.ascontiguousarray(matrix)).to(torch.get_default_dtype())
             self.register_buffer(name + "_", tensor, persistent=False)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Follow to another device or type; widened matrices are taken from the exact ones."""
         super()._apply(fn, recurse)
-        for name, matrix in self._host._asdict().items():
+        for name, matrix in self.host._asdict().items():
             buffer = self.get_buffer(name + "_")
             exact = torch.from_numpy(np.ascontiguousarray(matrix))
             self._buffers[name + "_"] = exact.to(buffer.dtype).to(buffer.device)
@@ -221,7 +233,7 @@ class Lowered(nn.Module):
     def _on(self, cells: Any) -> Matrices:
         """The matrices beside the cells: numpy on the host, tensors elsewhere."""
         if not is_tensor(cells):
-            return self._host
+            return self.host
         return Matrices(self.read_, self.up_, self.down_, self.mix_, self.count_, self.equal_)
 
     def equal_of(self, cells: Any) -> Any:
@@ -241,7 +253,7 @@ class Lowered(nn.Module):
         """Refuse a constraint on counts: a stream does not know how many rows there are."""
         rng = np.random.default_rng(0)
         size = int(np.prod(self.cells.shape))
-        count = self._host.count
+        count = self.host.count
         cells = rng.random(size) + 0.1
         for wanted in self.wanted[1:]:
             once, twice = (
@@ -256,7 +268,7 @@ class Lowered(nn.Module):
 
     def stated(self, cells: np.ndarray) -> list[float]:
         """Objective and excess of each constraint as the goal states them, mean over tables."""
-        totals = cells @ self._host.count.T
+        totals = cells @ self.host.count.T
         env = {leaf: totals[:, i] for i, leaf in enumerate(self.leaves)}
         return [
             float(np.mean(w.expression.read(env).value) * (w.sign if j else -self.goal.sign))

@@ -37,6 +37,7 @@ from setpoint.methods.classes import SoftClasses
 from setpoint.methods.lowered import Few, Lowered
 from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
 from setpoint.methods.program import GoalProgram
+from setpoint.methods.short import ShortGrid, ShortSoft
 from setpoint.methods.steps import SoftSteps
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import Linear, Schedule, Surrogate, schedule, surrogate
@@ -137,6 +138,11 @@ class SoftSetProgram(GoalProgram):
         self.penalty = float(method.penalty)
         self._offset = lowered.offset
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
+        plain = self.shape[1] == 4 and isinstance(lowered, Lowered) and not lowered.constraints
+        if plain and reader.count == 1 and self._few is not None and reader.even is not None:
+            self.short = ShortSoft(reader.even, self._few, self._offset, self.mix)
+        elif plain and reader.count > 1 and reader.fixed and lowered.host.mix.shape == (1, 1):
+            self.short = ShortGrid(reader.host_tables, lowered, reader.count, self.mix)
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         if self._few is not None and isinstance(totals, np.ndarray):

@@ -43,7 +43,8 @@ class SoftSteps(nn.Module):
         self.tables = tables
         self.temperature = temperature
         self.pieces = isinstance(surrogate, PiecewiseLinear)
-        self._even: Any = None
+        self.even: Any = None  #: a, b, m, s, c of one threshold whose outer slopes are alike
+        self.fixed = self.pieces and not temperature.moves
         if self.pieces:
             pieces = self._pieces(torch.empty(0, dtype=torch.float64), 0)
             for name, part in zip(("borders", "alpha", "beta"), pieces, strict=True):
@@ -55,15 +56,20 @@ class SoftSteps(nn.Module):
                 m, s = beta[0, 0], beta[0, 1] - beta[0, 0]
                 if abs(beta[0, 2] - m) < 1e-12:
                     a, b = borders.tolist()
-                    self._even = a, b, float(m), float(s), float(alpha[0, 0] - s * a)
+                    self.even = a, b, float(m), float(s), float(alpha[0, 0] - s * a)
             #: the same on the host, for float64 and for float32; small sums are float64 in both
             self._host: Any = wide, (narrow[0], *(wide if self.count > 1 else narrow)[1:])
+
+    @property
+    def host_tables(self) -> Any:
+        """Borders, α and β for float32 rows on the host."""
+        return self._host[1]
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         """(T, cells) sums over the batch, and what ``pull`` needs."""
         if not self.pieces:
             return self._dense(batch, step)
-        if self._even is not None and batch.flat and batch.table is None:
+        if self.even is not None and batch.flat and batch.table is None:
             return self._read_even(batch)
         borders, alpha, beta = self._at(batch, step)
         p = batch.p
@@ -77,7 +83,7 @@ class SoftSteps(nn.Module):
 
     def _read_even(self, batch: Batch) -> tuple[Any, Any]:
         """One threshold, outer slopes alike: H = c + m p + s clip(p, a, b), so sums need no H."""
-        a, b, m, s, c = self._even
+        a, b, m, s, c = self.even
         p, unit, positive = batch.p, batch.unit, batch.positive
         middle = np.minimum(np.maximum(p, a), b)
         yes, whole = float(positive @ unit if batch.w is None else positive.sum()), batch.mass

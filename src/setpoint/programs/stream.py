@@ -47,6 +47,7 @@ class StreamProgram(nn.Module, ABC):
     """
 
     gathers: ClassVar[bool] = False  #: whether it needs the rows of all processes in one place
+    short: Any = None  #: the whole step of the commonest batch in one call, where there is one
     shape: tuple[int, ...]
     start: Tensor
 

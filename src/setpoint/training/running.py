@@ -107,16 +107,33 @@ class RunningLoss(nn.Module):
         self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
         self._watch = Watch()
         self._views: Any = [], []
+        self._plain = program.short is not None and self.memory > 0 and self.accumulate == 1
+        self._brief = False  #: whether the first calls are over and the short way may be taken
 
     def forward(
         self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
     ) -> Tensor:
         """The loss on a batch: a scalar, finite for every finite input."""
+        if self._brief and weight is None and _common(outputs, target) and self.training:
+            return self._briefly(outputs, target)
         kind = outputs.device.type if isinstance(outputs, Tensor) else "cpu"
         if torch.is_autocast_enabled(kind):  # sums and prices are never narrowed
             with torch.autocast(kind, enabled=False):
                 return self._loss(outputs, target, weight, group)
         return self._loss(outputs, target, weight, group)
+
+    def _briefly(self, outputs: Tensor, target: Tensor) -> Tensor:
+        """What ``_loss`` does, by the program's short way."""
+        totals, prices = self._state(True)
+        fading = math.exp(-outputs.shape[0] / self.memory)
+        found = self._program.short(outputs.detach(), target, totals, prices, fading)
+        if found is None:
+            return self._loss(outputs, target, None, None)
+        value, gradient = found
+        self._buffers["steps"].add_(1)  # type: ignore[union-attr]
+        result = torch.dot(torch.from_numpy(gradient), outputs)
+        result.detach().fill_(value)
+        return result
 
     def _loss(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Tensor:
         program, world = self._program, world_size(self.process_group)
@@ -130,6 +147,8 @@ class RunningLoss(nn.Module):
         if not torch.compiler.is_compiling():
             self._look(rows)
         value, gradient = self._advance(rows, world)
+        if self._plain and self._watch.turn > 2 * EVERY:
+            self._brief = world == 1 and int(self.steps) > self.warmup
         return _attached(outputs, value, gradient if own is None else gradient[own])
 
     def _advance(self, rows: Any, world: int) -> tuple[Any, Tensor]:
@@ -188,7 +207,12 @@ class RunningLoss(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy takes arrays of its own buffers."""
-        return {**self.__dict__, "_views": ([], [])}
+        return {**self.__dict__, "_views": ([], []), "_brief": False}
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        """After loading, warm-up may be ahead again."""
+        super()._load_from_state_dict(*args, **kwargs)
+        self._brief = False
 
     def _joined(self, small: Any, totals: Any, old: Any, count: Any) -> tuple[Any, Any, Any]:
         """The totals with the parts so far, what is left of the old ones, and whether to move."""
@@ -247,6 +271,22 @@ class RunningLoss(nn.Module):
                 if new is not None and new.dtype in (torch.float16, torch.bfloat16):
                     module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
+
+
+def _common(outputs: Any, target: Any) -> bool:
+    """Whether a batch is of the commonest kind: float32 (n,) on the host, nothing traced."""
+    return (
+        type(outputs) is Tensor
+        and type(target) is Tensor
+        and outputs.dtype is torch.float32
+        and target.dtype is torch.float32
+        and outputs.is_cpu
+        and target.is_cpu
+        and outputs.ndim == 1
+        and outputs.shape == target.shape
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+    )
 
 
 def _attached(outputs: Tensor, value: Any, gradient: Tensor) -> Tensor:
