@@ -23,6 +23,9 @@ for _ in range(20):
         optimiser.step()
 
 with torch.no_grad():
-    scores = torch.sigmoid(model(x[1500:])).double().numpy()
+    scores = torch.sigmoid(model(x)).double().numpy()
+labels = y.numpy()
+rule = sp.tune(goal, labels[1500:1750], scores[1500:1750])
 print(loss.recover())
-print(sp.tune(goal, y[1500:].numpy(), scores).sentence())
+print(rule.sentence())
+print(sp.evaluate(rule, labels[1750:], scores[1750:]))  # rows the rule was not chosen on

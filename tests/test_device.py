@@ -95,6 +95,7 @@ LOSSES = {
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_on_a_gpu_waits_for_nobody_and_says_what_the_host_says(name):
     goal, method, options = LOSSES[name]

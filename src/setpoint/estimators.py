@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import copy
 import logging
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
-    assert_all_finite,
     check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
     validate_data,
 )
 from torch import nn
@@ -26,21 +20,23 @@ from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets import Features, split
-from setpoint.decisions import DecisionRule, evaluate, tune
-from setpoint.decisions.quick import quick_point
-from setpoint.expressions import AtK, take_groups, take_in
+from setpoint.decisions import evaluate
+from setpoint.expressions import take_groups
 from setpoint.fit import (
     Fitted,
     Part,
     Settings,
+    choose_rule,
+    classifier_scores,
     device_of,
+    fit_classifier,
     fit_network,
     probabilities,
-    reweighted,
     storage,
 )
-from setpoint.goals import Goal, Task, check, symmetric
-from setpoint.methods import Costs, CrossEntropy, Method, method
+from setpoint.fit.labels import Labels, needs_two, read_labels
+from setpoint.goals import Goal, Task, check
+from setpoint.methods import Costs, Method, method
 from setpoint.training.loop import evaluate_outputs
 from setpoint.training.networks import linear, mlp
 
@@ -205,13 +201,14 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         self._check_settings()
         model, chosen = self._model(), self._method()
         inputs = self._inputs_to_fit(X, sample_weight)
-        target = self._target(goal, y, len(inputs))
+        labels, target = read_labels(goal, y, len(inputs), self.task, self.positive)
+        self.task_, self.classes_ = labels.task, labels.classes
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, np.zeros((len(target), 1)), dtype=float)
             if (weight < 0).any():
                 raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
-        self._both_classes(target, weight)
+        needs_two(target, weight)
         groups = take_groups(group, len(target))
         for column in goal.columns:
             if column not in groups:
@@ -219,11 +216,26 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')
         check(goal, self.task_)
         parts = split(target, self.tune_size, self._seed())
+        if self.features_ is not None and not parts.shared:  # the tune rows scale nothing
+            w = None if weight is None else weight[parts.train]
+            self.features_ = Features.fit(taken(X, parts.train), w)
+            inputs = self.features_.transform(X)
         self.notes_ = self._first_notes(parts.shared, weight is not None)
         if isinstance(model, nn.Module) or isinstance(model, str):
             self._fit_network(goal, model, chosen, inputs, target, weight, groups, parts)
         else:
-            self._fit_classifier(goal, model, chosen, X, target, weight, parts)
+            self.model_, notes = fit_classifier(
+                goal,
+                labels,
+                model,
+                chosen,
+                lambda rows: taken(X, rows),
+                target,
+                weight,
+                parts,
+                self._seed(),
+            )
+            self.history_, self.finished_, self.notes_ = [], True, self.notes_ + notes
         self._choose(goal, X, inputs, target, weight, groups, parts.tune)
         kept = "the same rows" if parts.shared else f"{len(parts.tune):,} rows kept apart"
         self.plan_ = "\n".join(
@@ -322,85 +334,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = self.features_.n_inputs
         return self.features_.transform(X)
 
-    def _target(self, goal: Goal, y: Any, rows: int) -> np.ndarray:
-        """Codes of the classes, or a 0/1 matrix; sets ``classes_`` and ``task_``."""
-        if y is None:
-            raise DataError("requires y to be passed, but the target y is None")
-        kind = Task.make(self.task).kind if self.task is not None else None
-        if kind in ("ranking", "regression"):
-            raise GoalError(f"a {kind} task has no classes; GoalClassifier decides among classes")
-        if isinstance(y, list) or np.asarray(y).dtype.kind == "O":
-            missing = np.flatnonzero(np.asarray(pd.isna(y)).reshape(-1))
-            if len(missing):
-                raise DataError(
-                    f"Input y contains NaN: no label in row {missing[0]}; drop such rows"
-                )
-        if getattr(y, "dtype", None) is not None and np.asarray(y).dtype.kind == "f":
-            assert_all_finite(np.asarray(y), input_name="y")
-        if kind == "multilabel" or (kind is None and type_of_target(y).startswith("multilabel")):
-            return self._labels(y, rows)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if len(y) != rows:
-            raise DataError(f"X has {rows} rows and y has {len(y)}; they must agree")
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if kind == "multiclass" or len(self.classes_) > 2:
-            if kind == "binary" and self.positive is None:
-                raise DataError(
-                    f"y holds {len(self.classes_)} classes; for a binary task say positive="
-                )
-            if self.positive is not None:
-                self.classes_ = np.array([f"not {self.positive}", self.positive], dtype=object)
-                codes = (y == self.positive).astype(np.int64)
-        else:
-            codes = self._two(goal, codes)
-            return codes
-        if self.positive is not None:
-            self.task_ = Task.binary(self.positive)
-            return codes
-        self.task_ = Task.multiclass([c.item() if hasattr(c, "item") else c for c in self.classes_])
-        return codes
-
-    def _two(self, goal: Goal, codes: np.ndarray) -> np.ndarray:
-        """Codes of two classes, the positive one last."""
-        known = self.classes_.tolist()
-        positive = Task.make(self.task).positive if self.positive is None else self.positive
-        usual = known in ([0, 1], [-1, 1], [False, True], [0], [1])
-        if positive is None and not usual and len(known) == 2:
-            if not symmetric(goal):
-                raise DataError(
-                    f'"{goal}" tells the classes apart: say which is positive, '
-                    f"positive={known[1]!r} or positive={known[0]!r}"
-                )
-            positive = known[1]
-        if positive is not None and positive not in known:
-            raise DataError(f"positive={positive!r} is no class of y; there are {listing(known)}")
-        self.positive_ = known[-1] if positive is None else positive
-        plain = positive is None and known in ([0, 1], [False, True])
-        self.task_ = Task.binary(None if plain else self.positive_)
-        return (codes == known.index(self.positive_)).astype(np.int64)
-
-    def _labels(self, y: Any, rows: int) -> np.ndarray:
-        names = getattr(y, "columns", None)
-        matrix = np.asarray(y)
-        if matrix.ndim != 2 or len(matrix) != rows:
-            raise DataError(f"a multilabel y is a matrix of 0 and 1 with {rows} rows")
-        if not np.isin(matrix, (0, 1)).all():
-            raise DataError("a multilabel y holds 0 and 1 only")
-        declared = None if self.task is None else Task.make(self.task).classes
-        labels = declared or (range(matrix.shape[1]) if names is None else names)
-        self.task_ = Task.multilabel(list(labels))
-        self.classes_ = np.array(self.task_.classes)
-        return matrix.astype(np.int64)
-
-    def _both_classes(self, target: np.ndarray, weight: np.ndarray | None) -> None:
-        seen = target if weight is None else target[weight > 0]
-        if target.ndim == 1 and len(np.unique(seen)) < 2:
-            raise DataError(
-                "Classifier can't train when only one class is present: y holds rows (with weight) "
-                "of a single class"
-            )
-
     # --- networks --------------------------------------------------------------------------------
 
     def _fit_network(
@@ -474,75 +407,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
         return build
 
-    # --- classifiers of scikit-learn -------------------------------------------------------------
-
-    def _fit_classifier(
-        self,
-        goal: Goal,
-        model: Any,
-        chosen: Method,
-        X: Any,
-        target: np.ndarray,
-        weight: np.ndarray | None,
-        parts: Any,
-    ) -> None:
-        if self.task_.kind == "multilabel":
-            raise KindError("a classifier of scikit-learn is taken for one label per row here")
-        takes = has_fit_parameter(model, "sample_weight")
-        if weight is not None and not takes:
-            raise KindError(f"{type(model).__name__}.fit takes no sample_weight; leave it out")
-        if chosen.name not in ("cross-entropy", "costs"):
-            raise KindError(
-                f'method="{chosen.name}" trains networks; a classifier of scikit-learn takes '
-                '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
-            )
-        if isinstance(chosen, CrossEntropy) and chosen.class_weight is not None:
-            raise KindError(
-                f"class_weight={chosen.class_weight!r} is for networks; give {type(model).__name__}"
-                ' its own class_weight, or say method="costs"'
-            )
-        if isinstance(chosen, Costs) and not takes:
-            raise KindError(f"{type(model).__name__}.fit takes no sample_weight, which costs need")
-
-        def fitted(rows: np.ndarray, w: np.ndarray | None) -> Any:
-            extra = {} if w is None else {"sample_weight": w}
-            new: Any = clone(model)
-            return new.fit(taken(X, rows), target[rows], **extra)
-
-        def out_of_fold(train: np.ndarray, held: np.ndarray) -> np.ndarray:
-            fold = fitted(rows[train], None if w is None else w[train])
-            return self._classifier_scores(fold, taken(X, rows[held]))
-
-        rows = parts.train
-        w = None if weight is None else weight[rows]
-        self.history_, self.finished_ = [], True
-        self.model_ = fitted(rows, w)
-        if isinstance(chosen, Costs):
-            costs, note = reweighted(
-                out_of_fold, goal, self.task_, chosen, target[rows], w, self._seed()
-            )
-            costly = fitted(rows, costs)
-            plain, new = (
-                self._rank(m, goal, X, target, weight, parts.tune) for m in (self.model_, costly)
-            )
-            if new > plain:
-                self.model_ = costly
-            else:
-                note += "; the plain fit was as good on the tune rows and is kept"
-            self.notes_ += (note,)
-
-    def _rank(
-        self, model: Any, goal: Goal, X: Any, target: np.ndarray, weight: Any, rows: np.ndarray
-    ) -> tuple[float, ...]:
-        """How a classifier meets the goal on the tune rows; sorts."""
-        columns = take_in(
-            self.task_,
-            self._named(target[rows]),
-            scores=self._classifier_scores(model, taken(X, rows)),
-            sample_weight=None if weight is None else weight[rows],
-        )
-        return quick_point(goal, columns).rank(goal.sign)
-
     # --- the operating point ---------------------------------------------------------------------
 
     def _choose(
@@ -559,54 +423,28 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         known: Any = getattr(self.model_, "classes_", None)
         if known is not None and not np.array_equal(known, np.arange(len(self.classes_))):
             raise DataError("some class has no row among the training rows; give more rows")
-        scores = self._scores_of(taken(X, rows), inputs[rows])
         task = Task(
             self.task_.kind, self.task_.positive, self.task_.classes, score=self._score_kind()
         )
-        y = self._named(target[rows])
-        if goal.objective.needs() <= {"scores"} and not goal.constraints and not _top_k(goal):
-            columns = take_in(
-                task, y, scores=scores, sample_weight=None if weight is None else weight[rows]
-            )
-            value = quick_point(goal, columns).value
-            self.rule_ = self._plain_rule(goal, task, len(rows), value)
-            return
-        given = {name: groups[name][rows] for name in groups} or None
-        w = None if weight is None else weight[rows]
-        self.rule_ = tune(
-            goal, y, scores, sample_weight=w, group=given, task=task, kind=self.kind,
-            random_state=self._seed(),
-        )  # fmt: skip
-        plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": (0.0,) * scores.shape[-1]}}
-        if self.rule_.kind in plain and task.score == "probability" and not goal.constraints:
-            usual = replace(self.rule_, **plain[self.rule_.kind])
-            if evaluate(usual, y, scores, sample_weight=w, group=given).value == self.rule_.value:
-                self.rule_ = usual  # ½ and argmax are left only for something better
+        self.rule_, notes = choose_rule(
+            goal,
+            task,
+            self._labels.named(target[rows]),
+            self._scores_of(taken(X, rows), inputs[rows]),
+            sample_weight=None if weight is None else weight[rows],
+            group={name: groups[name][rows] for name in groups} or None,
+            kind=self.kind,
+            seed=self._seed(),
+        )
+        self.notes_ += notes
 
-    def _plain_rule(self, goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:
-        """A goal on the ranking leaves the threshold open: ½, or argmax."""
-        self.notes_ += (f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken',)
-        if task.kind == "binary":
-            half = 0.5 if task.score == "probability" else 0.0
-            return DecisionRule(goal, task, "threshold", True, value, rows, threshold=half)
-        if task.kind == "multiclass":
-            zeros = (0.0,) * len(self.classes_)
-            return DecisionRule(goal, task, "offsets", True, value, rows, offsets=zeros)
-        cuts = tuple((label, 0.5) for label in task.classes or ())
-        return DecisionRule(goal, task, "per-label", True, value, rows, thresholds=cuts)
+    @property
+    def _labels(self) -> Labels:
+        return Labels(self.task_, self.classes_)
 
     def _score_kind(self) -> str:
         network = isinstance(self.model_, nn.Module)
         return "probability" if network or hasattr(self.model_, "predict_proba") else "raw"
-
-    def _named(self, codes: np.ndarray) -> np.ndarray:
-        """Codes in the task's own labels."""
-        if self.task_.kind == "multilabel" or self.task_.positive is None:
-            return codes.astype(bool) if self.task_.kind != "multiclass" else self.classes_[codes]
-        if isinstance(self.task_.positive, bool):
-            return codes.astype(bool)
-        other = next(c for c in self.classes_.tolist() if c != self.task_.positive)
-        return np.where(codes == 1, self.task_.positive, other)
 
     # --- predicting ------------------------------------------------------------------------------
 
@@ -624,19 +462,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             like = next(self.model_.parameters())
             rows = torch.as_tensor(inputs).to(like.dtype).to(like.device)
             return probabilities(evaluate_outputs(self.model_, rows), self.task_)
-        return self._classifier_scores(self.model_, X)
-
-    def _classifier_scores(self, model: Any, X: Any) -> np.ndarray:
-        if hasattr(model, "predict_proba"):
-            p = np.asarray(model.predict_proba(X), dtype=np.float64)
-            return p[:, 1] if self.task_.kind == "binary" else p
-        return np.asarray(model.decision_function(X), dtype=np.float64)
+        return classifier_scores(self.model_, X, self.task_)
 
     def predict(self, X: Any, group: Any = None) -> np.ndarray:
         """The decisions, as classes; ``group`` only where the rule has a threshold per group."""
         decided = np.asarray(self.rule_decide(X, group))
         if self.task_.kind == "binary":
-            return self._pair()[decided.astype(np.int64)]
+            return self._labels.pair[decided.astype(np.int64)]
         if self.task_.kind == "multilabel":
             return decided.astype(np.int64)
         return decided.astype(self.classes_.dtype)
@@ -645,13 +477,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         """The rule on the model's scores."""
         scores = self._scores(X)
         return self.rule_.decide(scores, group=group)
-
-    def _pair(self) -> np.ndarray:
-        """The negative and the positive class, as ``classes_`` holds them."""
-        if self.task_.positive is None:
-            return self.classes_
-        same = self.classes_ == self.task_.positive
-        return self.classes_[[int(np.argmin(same)), int(np.argmax(same))]]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, (n, K); of a multilabel task (n, L), one per label.
@@ -664,7 +489,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         if self.task_.kind != "binary":
             return scores
         both = np.stack([1 - scores, scores], 1)
-        first = self._pair()[0] == self.classes_[0]
+        first = self._labels.pair[0] == self.classes_[0]
         return both if first else both[:, ::-1]
 
     def decision_function(self, X: Any, group: Any = None) -> np.ndarray:
@@ -685,7 +510,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             apart = np.where(decided, np.maximum(scores, 0), scores - 2.0)
         decided = np.asarray(rule.decide(scores, group=group))
         apart = np.where(decided & (apart <= 0), np.finfo(np.float64).tiny, apart)
-        flipped = self.task_.kind == "binary" and self._pair()[0] != self.classes_[0]
+        flipped = self.task_.kind == "binary" and self._labels.pair[0] != self.classes_[0]
         return -apart if flipped else apart
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> float:
@@ -695,9 +520,9 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         short by. An empty rate counts as the worst value.
         """
         needs = group if self.rule_.kind == "per-group" else None
-        codes = self._codes_of(y)
+        codes = self._labels.codes(y)
         found = evaluate(
-            self.rule_, self._named(codes), self._scores(X), sample_weight=sample_weight,
+            self.rule_, self._labels.named(codes), self._scores(X), sample_weight=sample_weight,
             group=group if needs is not None or self.rule_.goal.columns else None,
         )  # fmt: skip
         goal = self.rule_.goal
@@ -706,28 +531,12 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         value = worst if found.value is None else found.value
         return goal.sign * value - 10.0 * sum(k.short for k in found.kept)
 
-    def _codes_of(self, y: Any) -> np.ndarray:
-        """Labels as codes of the classes, the positive one being 1."""
-        if self.task_.kind == "multilabel":
-            return np.asarray(y).astype(np.int64)
-        labels = column_or_1d(y)
-        if self.task_.kind == "binary":
-            return (labels == self._pair()[1]).astype(np.int64)
-        unknown = ~np.isin(labels, self.classes_)
-        if unknown.any():
-            raise DataError(f"y holds {labels[unknown][0]!r}, which was no class when fitting")
-        return np.searchsorted(self.classes_, labels)
-
     # --- files -----------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to a folder: safetensors and JSON, no pickle."""
         check_is_fitted(self, "rule_")
         storage.save(self, path)
-
-
-def _top_k(goal: Goal) -> bool:
-    return any(isinstance(leaf, AtK) for leaf in goal.objective.leaves())
 
 
 def taken(X: Any, rows: np.ndarray) -> Any:

@@ -304,6 +304,7 @@ def test_the_graph_scales_and_ends(loss):
         torch.autograd.grad(loss(s, y), s, create_graph=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own import
 @pytest.mark.parametrize("name", ["squared-hinge", "partial laplace", "average precision"])
 def test_it_compiles_without_a_break(name):
     loss = LOSSES[name]

@@ -9,7 +9,10 @@ from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
 from setpoint.surrogates import Annealed
 
 # torch's own tracer instantiates autograd functions, and warns of it
-pytestmark = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*should not be instantiated:DeprecationWarning",
+    "ignore:.*torch.jit:DeprecationWarning",  # torch's own import
+)
 
 CLASSES, LABELS = Task.multiclass(range(3)), Task.multilabel(["a", "b"])
 HELD = "maximize recall subject to precision >= 0.8"

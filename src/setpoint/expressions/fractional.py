@@ -11,6 +11,7 @@ which is linear in the decisions. Training and certificates both read a constrai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from setpoint.expressions.arithmetic import Expression, Number, Product, Ratio, Sum
@@ -103,7 +104,7 @@ def linear(ground: Expression) -> Form | None:
     return None
 
 
-def _joined(parts: tuple[Expression, ...], scale: float) -> tuple[Fraction, ...] | None:
+def _joined(parts: Sequence[Expression], scale: float) -> tuple[Fraction, ...] | None:
     whole: list[Fraction] = []
     for part in parts:
         inner = fractions(part)
@@ -113,11 +114,11 @@ def _joined(parts: tuple[Expression, ...], scale: float) -> tuple[Fraction, ...]
     return tuple(whole)
 
 
-def _constant(factors: tuple[Expression, ...]) -> tuple[float, tuple[Expression, ...]]:
+def _constant(factors: tuple[Expression, ...]) -> tuple[float, list[Expression]]:
     scale = 1.0
     for factor in factors:
         scale *= factor.value if isinstance(factor, Number) else 1.0
-    return scale, tuple(f for f in factors if not isinstance(f, Number))
+    return scale, [f for f in factors if not isinstance(f, Number)]
 
 
 def _scaled(form: Form, scale: float) -> Form:

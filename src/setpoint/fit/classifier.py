@@ -8,16 +8,99 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import has_fit_parameter
 
+from setpoint._core.errors import KindError
+from setpoint.datasets import Split
 from setpoint.decisions.problem import Problem
+from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
 from setpoint.expressions import take_in
+from setpoint.fit.labels import Labels
 from setpoint.fit.network import labelled
 from setpoint.goals import Goal, Task
-from setpoint.methods import Costs
+from setpoint.methods import Costs, CrossEntropy, Method
 
 FOLDS = 5
+
+
+def fit_classifier(
+    goal: Goal,
+    labels: Labels,
+    model: Any,
+    method: Method,
+    rows: Callable[[np.ndarray], Any],
+    codes: np.ndarray,
+    weight: np.ndarray | None,
+    parts: Split,
+    seed: int,
+) -> tuple[Any, tuple[str, ...]]:
+    """A classifier fitted on the train rows, with the goal's costs if they help on the tune rows.
+
+    Parameters
+    ----------
+    rows : callable
+        ``rows(indices)`` gives some rows of X.
+    """
+    _refuse(labels.task, model, method, weight)
+    train = parts.train
+    w = None if weight is None else weight[train]
+
+    def fitted(some: np.ndarray, w: np.ndarray | None) -> Any:
+        new: Any = clone(model)
+        return new.fit(rows(some), codes[some], **({} if w is None else {"sample_weight": w}))
+
+    def out_of_fold(fold: np.ndarray, held: np.ndarray) -> np.ndarray:
+        one = fitted(train[fold], None if w is None else w[fold])
+        return classifier_scores(one, rows(train[held]), labels.task)
+
+    def rank(one: Any) -> tuple[float, ...]:
+        columns = take_in(
+            labels.task,
+            labels.named(codes[parts.tune]),
+            scores=classifier_scores(one, rows(parts.tune), labels.task),
+            sample_weight=None if weight is None else weight[parts.tune],
+        )
+        return quick_point(goal, columns).rank(goal.sign)
+
+    plain = fitted(train, w)
+    if not isinstance(method, Costs):
+        return plain, ()
+    costs, note = reweighted(out_of_fold, goal, labels.task, method, codes[train], w, seed)
+    costly = fitted(train, costs)
+    if rank(costly) > rank(plain):
+        return costly, (note,)
+    return plain, (f"{note}; the plain fit was as good on the tune rows and is kept",)
+
+
+def classifier_scores(model: Any, X: Any, task: Task) -> np.ndarray:
+    """Probabilities where a classifier has them, else its decision function."""
+    if hasattr(model, "predict_proba"):
+        p = np.asarray(model.predict_proba(X), dtype=np.float64)
+        return p[:, 1] if task.kind == "binary" else p
+    return np.asarray(model.decision_function(X), dtype=np.float64)
+
+
+def _refuse(task: Task, model: Any, method: Method, weight: Any) -> None:
+    name, takes = type(model).__name__, has_fit_parameter(model, "sample_weight")
+    if task.kind == "multilabel":
+        raise KindError("a classifier of scikit-learn is taken for one label per row here")
+    if weight is not None and not takes:
+        raise KindError(f"{name}.fit takes no sample_weight; leave it out")
+    if method.name not in ("cross-entropy", "costs"):
+        raise KindError(
+            f'method="{method.name}" trains networks; a classifier of scikit-learn takes '
+            '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
+        )
+    if isinstance(method, CrossEntropy) and method.class_weight is not None:
+        raise KindError(
+            f"class_weight={method.class_weight!r} is for networks; give {name} its own "
+            'class_weight, or say method="costs"'
+        )
+    if isinstance(method, Costs) and not takes:
+        raise KindError(f"{name}.fit takes no sample_weight, which costs need")
 
 
 def reweighted(

@@ -210,7 +210,9 @@ def _is_area(goal: Goal) -> bool:
 def _thresholds(x: Any) -> tuple[float, ...]:
     if isinstance(x, str) and x == "grid":
         return GRID
-    several = tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else (x,)
+    several: tuple[Any, ...] = (
+        tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else (x,)
+    )
     if not several or not all(is_real(t) and 0 < t < 1 for t in several):
         raise KindError(
             f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'

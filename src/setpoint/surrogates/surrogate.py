@@ -70,8 +70,9 @@ class PiecewiseLinear(Surrogate):
 
     def pieces(self, like: Tensor, temperature: Any = 1.0) -> tuple[Tensor, Tensor, Tensor]:
         """Inner borders (J − 1,), intercepts (J,) and slopes (J,) of the J straight pieces."""
+        zero = like.new_zeros(())  # numbers are added to it, not copied to its device
         x, h = (
-            torch.stack([torch.as_tensor(c, dtype=like.dtype, device=like.device) for c in part])
+            torch.stack([zero + c for c in part])
             for part in zip(*self.knots(temperature), strict=True)
         )
         slopes = (h[1:] - h[:-1]) / (x[1:] - x[:-1])

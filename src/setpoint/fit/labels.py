@@ -1,0 +1,139 @@
+"""Labels of a classifier: which classes there are, which is positive, and their codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from setpoint._core.errors import DataError, GoalError
+from setpoint._core.words import listing
+from setpoint.goals import Goal, Task, symmetric
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The classes of a task as scikit-learn lists them, sorted, and as the task knows them.
+
+    Codes are 0 and 1 (positive) of a binary task, places in ``classes`` of a multiclass one, a 0/1
+    matrix of a multilabel one.
+    """
+
+    task: Task
+    classes: np.ndarray
+
+    @property
+    def pair(self) -> np.ndarray:
+        """The negative and the positive class."""
+        if self.task.positive is None:
+            return self.classes
+        same = self.classes == self.task.positive
+        return self.classes[[int(np.argmin(same)), int(np.argmax(same))]]
+
+    def named(self, codes: np.ndarray) -> np.ndarray:
+        """Codes as the labels that the task knows."""
+        if self.task.kind == "multiclass":
+            return self.classes[codes]
+        if self.task.positive is None or isinstance(self.task.positive, bool):
+            return codes.astype(bool)
+        return np.where(codes == 1, self.task.positive, self.pair.tolist()[0])
+
+    def codes(self, y: Any) -> np.ndarray:
+        """Codes of labels seen before."""
+        if self.task.kind == "multilabel":
+            return np.asarray(y).astype(np.int64)
+        labels = column_or_1d(y)
+        if self.task.kind == "binary":
+            return (labels == self.pair[1]).astype(np.int64)
+        unknown = ~np.isin(labels, self.classes)
+        if unknown.any():
+            raise DataError(f"y holds {labels[unknown][0]!r}, which was no class when fitting")
+        return np.searchsorted(self.classes, labels)
+
+
+def read_labels(
+    goal: Goal, y: Any, rows: int, task: Task | str | None, positive: Any
+) -> tuple[Labels, np.ndarray]:
+    """The labels of a task that is declared or plain from ``y``, and the codes of the rows."""
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    declared = None if task is None else Task.make(task)
+    kind = None if declared is None else declared.kind
+    if kind in ("ranking", "regression"):
+        raise GoalError(f"a {kind} task has no classes; GoalClassifier decides among classes")
+    _complete(y)
+    if kind == "multilabel" or (kind is None and type_of_target(y).startswith("multilabel")):
+        return _several_labels(y, rows, declared)
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    if len(y) != rows:
+        raise DataError(f"X has {rows} rows and y has {len(y)}; they must agree")
+    classes, codes = np.unique(y, return_inverse=True)
+    if positive is None and declared is not None:
+        positive = declared.positive
+    if kind != "multiclass" and len(classes) <= 2:
+        return _two_classes(goal, classes, codes, positive)
+    if positive is not None:
+        classes = np.array([f"not {positive}", positive], dtype=object)
+        return Labels(Task.binary(positive), classes), (y == positive).astype(np.int64)
+    if kind == "binary":
+        raise DataError(f"y holds {len(classes)} classes; for a binary task say positive=")
+    return Labels(Task.multiclass(classes.tolist()), classes), codes
+
+
+def needs_two(codes: np.ndarray, weight: np.ndarray | None) -> None:
+    """Refuse rows (with weight) of a single class."""
+    seen = codes if weight is None else codes[weight > 0]
+    if codes.ndim == 1 and len(np.unique(seen)) < 2:
+        raise DataError(
+            "Classifier can't train when only one class is present: y holds rows (with weight) of "
+            "a single class"
+        )
+
+
+def _complete(y: Any) -> None:
+    """Refuse missing labels, with the row."""
+    plain = np.asarray(y) if hasattr(y, "dtype") else None
+    if isinstance(y, list) or (plain is not None and plain.dtype.kind == "O"):
+        missing = np.flatnonzero(np.asarray(pd.isna(y)).reshape(-1))
+        if len(missing):
+            raise DataError(f"Input y contains NaN: no label in row {missing[0]}; drop such rows")
+    if plain is not None and plain.dtype.kind == "f":
+        assert_all_finite(plain, input_name="y")
+
+
+def _two_classes(
+    goal: Goal, classes: np.ndarray, codes: np.ndarray, positive: Any
+) -> tuple[Labels, np.ndarray]:
+    known = classes.tolist()
+    usual = known in ([0, 1], [-1, 1], [False, True], [0], [1])
+    if positive is None and not usual and len(known) == 2:
+        if not symmetric(goal):
+            raise DataError(
+                f'"{goal}" tells the classes apart: say which is positive, '
+                f"positive={known[1]!r} or positive={known[0]!r}"
+            )
+        positive = known[1]
+    if positive is not None and positive not in known:
+        raise DataError(f"positive={positive!r} is no class of y; there are {listing(known)}")
+    plain = positive is None and known in ([0, 1], [False, True])
+    positive = known[-1] if positive is None else positive
+    task = Task.binary(None if plain else positive)
+    return Labels(task, classes), (codes == known.index(positive)).astype(np.int64)
+
+
+def _several_labels(y: Any, rows: int, declared: Task | None) -> tuple[Labels, np.ndarray]:
+    names = getattr(y, "columns", None)
+    matrix = np.asarray(y)
+    if matrix.ndim != 2 or len(matrix) != rows:
+        raise DataError(f"a multilabel y is a matrix of 0 and 1 with {rows} rows")
+    if not np.isin(matrix, (0, 1)).all():
+        raise DataError("a multilabel y holds 0 and 1 only")
+    labels = None if declared is None else declared.classes
+    labels = labels or (range(matrix.shape[1]) if names is None else names)
+    task = Task.multilabel(list(labels))
+    return Labels(task, np.array(task.classes)), matrix.astype(np.int64)
