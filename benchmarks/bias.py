@@ -17,6 +17,7 @@ reported.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator
 
@@ -44,6 +45,7 @@ def run(console: Console, repeats: int, rows: int) -> list[dict]:
     """Measure the angles at each batch size; one record for each."""
     del repeats, rows
     one_thread()
+    logging.getLogger("setpoint").setLevel(logging.ERROR)  # that such batches are small is known
     x, y = simulated(ROWS)
     line = partly_trained(x, y)
     whole = full_gradient(x, y, line)

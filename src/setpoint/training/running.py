@@ -124,7 +124,12 @@ class RunningLoss(nn.Module):
 
     def _briefly(self, outputs: Tensor, target: Tensor) -> Tensor:
         """What ``_loss`` does, by the program's short way."""
-        totals, prices = self._state(True)
+        known, views = self._views
+        held = self._buffers
+        if not known or known[0] is not held["totals"] or known[1] is not held["prices"]:
+            views = self._state(True)
+        totals, prices = views
+        target = target if target.dtype is torch.float32 else target.float()
         fading = math.exp(-outputs.shape[0] / self.memory)
         found = self._program.short(outputs.detach(), target, totals, prices, fading)
         if found is None:
@@ -279,7 +284,7 @@ def _common(outputs: Any, target: Any) -> bool:
         type(outputs) is Tensor
         and type(target) is Tensor
         and outputs.dtype is torch.float32
-        and target.dtype is torch.float32
+        and target.dtype in (torch.float32, torch.int64, torch.bool)
         and outputs.is_cpu
         and target.is_cpu
         and outputs.ndim == 1
