@@ -9,10 +9,11 @@ import torch
 from sklearn import set_config
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
@@ -242,6 +243,110 @@ def test_a_label_that_is_missing_is_named():
     X, y = np.zeros((6, 2)), np.array(["a", "b", None, "a", "b", "a"], dtype=object)
     with pytest.raises(sp.DataError, match="no label in row 2"):
         sp.GoalClassifier("maximize accuracy").fit(X, y)
+
+
+def test_an_operating_point_as_a_metric_is_the_constrained_goal():
+    data = sp.datasets.load("breast-cancer")
+    rules = [
+        sp.GoalClassifier(goal, "linear", epochs=10).fit(data.X, data.y).rule_
+        for goal in (
+            "maximize recall_at_precision(0.97)",
+            "maximize recall subject to precision >= 0.97",
+        )
+    ]
+    assert rules[0].threshold == rules[1].threshold != 0.5
+    assert rules[0].feasible
+
+
+def test_soft_set_is_trained_beyond_its_warm_up():
+    data = sp.datasets.load("breast-cancer")
+    goal = "maximize recall subject to precision >= 0.9"
+    clf = sp.GoalClassifier(goal, "linear", "soft-set", patience=5).fit(data.X, data.y)
+    assert len(clf.history_) > 25
+
+
+class Gated(nn.Module):
+    """The last layer with one output is no output layer."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.out, self.gate = nn.Linear(30, 1), nn.Linear(30, 1)
+
+    def forward(self, x):
+        """out · tanh(gate)."""
+        return (self.out(x) * torch.tanh(self.gate(x))).squeeze(1)
+
+
+def test_costs_do_not_spoil_a_module():
+    data = sp.datasets.load("breast-cancer")
+    plain, costs = (
+        sp.GoalClassifier("maximize f_beta(3)", Gated(), m, epochs=25).fit(data.X, data.y)
+        for m in ("cross-entropy", "costs")
+    )
+    assert costs.score(data.X, data.y) > plain.score(data.X, data.y) - 0.05
+
+
+def test_one_class_against_several():
+    data = sp.datasets.load("iris")
+    y = np.asarray(data.y)
+    clf = sp.GoalClassifier("maximize f1", "linear", positive=2, epochs=20).fit(data.X, y)
+    assert set(clf.predict(data.X).tolist()) <= {2, "not 2"}
+    assert clf.score(data.X, y) > 0.8
+    with pytest.raises(sp.DataError, match="is no class of y"):
+        sp.GoalClassifier("maximize f1", positive=7).fit(data.X, y)
+    with pytest.raises(sp.DataError, match="turns the labels round"):
+        sp.GoalClassifier("maximize f1", positive=False).fit(data.X, y == 1)
+
+
+def test_labels_that_were_not_there_are_refused():
+    data = sp.datasets.load("breast-cancer")
+    clf = sp.GoalClassifier("maximize f1", "linear", epochs=2).fit(data.X, data.y)
+    with pytest.raises(sp.DataError, match="was no class when fitting"):
+        clf.score(data.X, np.asarray(data.y).astype(str))
+    with pytest.raises(Exception, match="not fitted"):
+        clone(clf).score(data.X, data.y)
+
+
+def test_text_goes_to_a_pipeline_as_it_is():
+    texts = np.array(["good fine", "bad awful", "fine day", "awful night"] * 20)
+    y = np.array([1, 0, 1, 0] * 20)
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    clf = sp.GoalClassifier("maximize f1", model).fit(texts, y)
+    assert clf.predict(texts[:4]).tolist() == [1, 0, 1, 0]
+
+
+def test_no_function_comes_in_with_a_file(tmp_path):
+    data = sp.datasets.load("breast-cancer")
+    model = make_pipeline(FunctionTransformer(np.testing.measure), LogisticRegression())
+    clf = sp.GoalClassifier("maximize f1", LogisticRegression(max_iter=5000))
+    clf.fit(data.X, data.y).model_ = model
+    clf.save(tmp_path / "run")
+    with pytest.raises(sp.FileError, match="nobody vouches for: numpy"):
+        sp.load(tmp_path / "run")
+
+
+def test_new_weights_beside_an_old_rule_are_refused(tmp_path):
+    data = sp.datasets.load("breast-cancer")
+    clf = sp.GoalClassifier("maximize f1", "linear", SoftSet(cross_entropy=0.3), epochs=2)
+    clf.fit(data.X, data.y).save(tmp_path / "run")
+    back = sp.load(tmp_path / "run")
+    assert back.method.cross_entropy == 0.3
+    assert back.fit(data.X, data.y).rule_ == clf.rule_
+    rule = (tmp_path / "run" / "estimator.json").read_text()
+    clf.set_params(epochs=4).fit(data.X, data.y).save(tmp_path / "run")
+    (tmp_path / "run" / "estimator.json").write_text(rule)
+    with pytest.raises(sp.FileError, match="not written to the end"):
+        sp.load(tmp_path / "run")
+
+
+def test_a_checkpoint_of_other_settings_is_refused(table, tmp_path):
+    X, y = table
+    settings = {"positive": "fraud", "epochs": 3, "checkpoint": tmp_path / "run"}
+    sp.GoalClassifier("maximize f1", **settings).fit(X, y)
+    for change in ({"weight_decay": 0.5}, {"dropout": 0.5}, {"hidden": (8,)}):
+        with pytest.raises(sp.FileError, match="belongs to another run"):
+            sp.GoalClassifier("maximize f1", **settings, **change).fit(X, y)
 
 
 def test_files(table, tmp_path):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -16,7 +19,7 @@ from sklearn.utils.validation import (
 )
 from torch import nn
 
-from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.errors import DataError, GoalError, KindError, SetpointError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets import Features, split
@@ -44,6 +47,12 @@ logger = logging.getLogger("setpoint")
 
 MODELS = ("auto", "linear", "mlp")
 NETWORKS = {"linear": linear, "mlp": mlp}
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    """Whether predict_proba is there: for networks, and classifiers that have it themselves."""
+    model = getattr(classifier, "model_", classifier.model)
+    return isinstance(model, str | nn.Module) or hasattr(model, "predict_proba")
 
 
 class GoalClassifier(ClassifierMixin, BaseEstimator):
@@ -199,6 +208,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         """
         goal = Goal.of(self.goal)
         self._check_settings()
+        self.seed_ = self._seed()
         model, chosen = self._model(), self._method()
         inputs = self._inputs_to_fit(X, sample_weight)
         labels, target = read_labels(goal, y, len(inputs), self.task, self.positive)
@@ -215,11 +225,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 way = "group=…" if column == "group" else f'group={{"{column}": …}}'
                 raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')
         check(goal, self.task_)
-        parts = split(target, self.tune_size, self._seed())
+        parts = split(target, self.tune_size, self.seed_)
         if self.features_ is not None and not parts.shared:  # the tune rows scale nothing
             w = None if weight is None else weight[parts.train]
-            self.features_ = Features.fit(taken(X, parts.train), w)
-            inputs = self.features_.transform(X)
+            with suppress(SetpointError):  # a column may look otherwise in fewer rows: then all do
+                features = Features.fit(taken(X, parts.train), w)
+                inputs = features.transform(X)
+                self.features_ = features
         self.notes_ = self._first_notes(parts.shared, weight is not None)
         if isinstance(model, nn.Module) or isinstance(model, str):
             self._fit_network(goal, model, chosen, inputs, target, weight, groups, parts)
@@ -233,7 +245,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 target,
                 weight,
                 parts,
-                self._seed(),
+                self.seed_,
             )
             self.history_, self.finished_, self.notes_ = [], True, self.notes_ + notes
         self._choose(goal, X, inputs, target, weight, groups, parts.tune)
@@ -325,6 +337,12 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def _inputs_to_fit(self, X: Any, sample_weight: Any) -> Any:
         """The matrix that a network sees, and what scikit-learn wants to know of X."""
         self.features_ = None
+        if not isinstance(self.model, str | nn.Module):  # a classifier sees X as it is
+            if len(getattr(X, "shape", (0,))) == 2:
+                validate_data(self, X, skip_check_array=True)
+            rows = X.shape[0] if hasattr(X, "shape") else len(X)
+            self.n_features_in_ = getattr(self, "n_features_in_", 1)
+            return np.zeros((rows, 0), np.float32)
         if getattr(X, "ndim", 2) > 2 and isinstance(self.model, nn.Module):
             X = np.asarray(X)
             self.n_features_in_ = int(X.shape[1])
@@ -375,7 +393,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             pace=10.0 if model == "linear" else 1.0,
             weight_decay=self.weight_decay,
-            seed=self._seed(),
+            seed=self.seed_,
             checkpoint=self.checkpoint,
             listener=self.listener,
         )
@@ -394,7 +412,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
     def _builder(self, model: Any, width: int, device: torch.device) -> Any:
         outputs = 1 if self.task_.kind == "binary" else len(self.classes_)
-        seed = self._seed()
+        seed = self.seed_
 
         def build() -> nn.Module:
             if isinstance(model, nn.Module):
@@ -434,7 +452,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=None if weight is None else weight[rows],
             group={name: groups[name][rows] for name in groups} or None,
             kind=self.kind,
-            seed=self._seed(),
+            seed=self.seed_,
         )
         self.notes_ += notes
 
@@ -451,6 +469,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Scores as the rule takes them: (n,), or (n, K)."""
         check_is_fitted(self, "rule_")
+        if not isinstance(self.model_, nn.Module):
+            return classifier_scores(self.model_, X, self.task_)
         if self.features_ is None:
             return self._scores_of(None, np.asarray(X).astype(np.float32))
         if len(getattr(X, "shape", (0, 0))) == 2:
@@ -478,14 +498,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         return self.rule_.decide(scores, group=group)
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, (n, K); of a multilabel task (n, L), one per label.
 
         They are the model's own. Trained on a goal they rank, and need not be calibrated.
         """
         scores = self._scores(X)
-        if self._score_kind() == "raw":
-            raise AttributeError(f"{type(self.model_).__name__} has no predict_proba")
         if self.task_.kind != "binary":
             return scores
         both = np.stack([1 - scores, scores], 1)
@@ -509,7 +528,10 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             decided = np.asarray(rule.decide(scores, group=group))
             apart = np.where(decided, np.maximum(scores, 0), scores - 2.0)
         decided = np.asarray(rule.decide(scores, group=group))
-        apart = np.where(decided & (apart <= 0), np.finfo(np.float64).tiny, apart)
+        tiny = np.finfo(np.float64).tiny
+        apart = np.where(
+            decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart)
+        )
         flipped = self.task_.kind == "binary" and self._labels.pair[0] != self.classes_[0]
         return -apart if flipped else apart
 
@@ -519,6 +541,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         The objective (negative where it is minimized), less ten times what the constraints fall
         short by. An empty rate counts as the worst value.
         """
+        check_is_fitted(self, "rule_")
         needs = group if self.rule_.kind == "per-group" else None
         codes = self._labels.codes(y)
         found = evaluate(
@@ -546,7 +569,7 @@ def taken(X: Any, rows: np.ndarray) -> Any:
     return X[rows] if isinstance(X, np.ndarray) else np.asarray(X)[rows]
 
 
-def load(path: Any, model: nn.Module | None = None) -> GoalClassifier:
+def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> GoalClassifier:
     """Read what :meth:`GoalClassifier.save` wrote; nothing in the files is executed.
 
     Parameters
@@ -554,5 +577,8 @@ def load(path: Any, model: nn.Module | None = None) -> GoalClassifier:
     path : path
     model : torch.nn.Module, optional
         A module of the same architecture, where the classifier was given one of the user's own.
+    trusted : sequence of str
+        Types and functions in a scikit-learn model that you vouch for; classes of scikit-learn and
+        LightGBM need no word.
     """
-    return storage.load(path, GoalClassifier, model)
+    return storage.load(path, GoalClassifier, model, trusted)

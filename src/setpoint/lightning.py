@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.decisions import DecisionRule, tune
+from setpoint.fit.network import labelled
 from setpoint.goals import Goal, Task
 from setpoint.training.running import RunningLoss
 
@@ -72,7 +74,11 @@ class GoalCallback(Callback):
             raise DataError(
                 'validation_step must return {"logits": …, "target": …} for GoalCallback'
             )
-        self._rows.append({k: v.detach() for k, v in outputs.items() if isinstance(v, Tensor)})
+        batch = {k: v.detach() for k, v in outputs.items() if isinstance(v, Tensor)}
+        group = outputs.get("group")
+        if isinstance(group, dict):
+            batch |= {f"group {name}": codes.detach() for name, codes in group.items()}
+        self._rows.append(batch)
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Tune on the rows of all processes, and log."""
@@ -87,13 +93,13 @@ class GoalCallback(Callback):
             scores = torch.softmax(logits, 1)
         else:
             scores = torch.sigmoid(logits.squeeze(-1) if self.task.kind == "binary" else logits)
-        weight, group = rows.get("weight"), rows.get("group")
+        weight = rows.get("weight")
         self.rule = tune(
             self.goal,
-            rows["target"].cpu().numpy(),
+            labelled(rows["target"].cpu(), self.task),
             scores.numpy(),
             sample_weight=None if weight is None else weight.cpu().numpy(),
-            group=None if group is None else group.cpu().numpy(),
+            group=self._groups(rows) or None,
             task=self.task,
         )
         value = float("nan") if self.rule.value is None else self.rule.value
@@ -102,6 +108,15 @@ class GoalCallback(Callback):
         shown = value if self.rule.feasible else worst
         pl_module.log("goal", shown, prog_bar=True)
         pl_module.log("goal_feasible", float(self.rule.feasible))
+
+    def _groups(self, rows: dict[str, Tensor]) -> dict[str, Any]:
+        """The group columns of the task, their codes read as the values declared for them."""
+        found = {}
+        for name, values in self.task.groups:
+            codes = rows.get(f"group {name}", rows.get("group"))
+            if codes is not None:
+                found[name] = np.array(values)[codes.cpu().numpy()]
+        return found
 
 
 def _gathered(pl_module: Any, rows: Tensor) -> Tensor:

@@ -89,6 +89,50 @@ def test_interrupted_and_resumed_ends_in_the_same_bits(name, tmp_path):
     assert resumed.best_epoch == done.best_epoch
 
 
+def test_killed_and_resumed_from_the_end_of_an_epoch(tmp_path):
+    """No last word of the run: it goes on from the checkpoint that was written on the way."""
+    whole, whole_loss, _ = run("soft-set", epochs=9)
+
+    class Killed(Exception):
+        pass
+
+    def kill(event):
+        if isinstance(event, Stepped) and event.step == 7 * 7 + 3:
+            raise Killed
+
+    path = tmp_path / "run.safetensors"
+    goal, method = METHODS["soft-set"]
+    x, y = problem()
+    plan = Plan(FirstOrder(1e-2), epochs=9, patience=99, seed=3, checkpoint=path)
+    with pytest.raises(Killed):
+        train(
+            network(),
+            sp.GoalLoss(goal, method, memory=500),
+            InMemory(Rows(x, y), 32),
+            plan,
+            judge_of(x, y),
+            kill,
+        )
+    model, loss, _ = run("soft-set", path, epochs=9)
+    for a, b in ((whole, model), (whole_loss, loss)):
+        for key, tensor in a.state_dict().items():
+            assert torch.equal(tensor, b.state_dict()[key]), key
+
+
+def test_patience_may_wait():
+    x, y = problem()
+    values = iter([0.9] + [0.1] * 50)
+    plan = Plan(epochs=30, patience=3, waits=10)
+    done = train(
+        network(),
+        sp.GoalLoss("maximize f1"),
+        InMemory(Rows(x, y), 64),
+        plan,
+        lambda model: Judged((next(values),)),
+    )
+    assert len(done.history) == 14
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     x, y = problem()
     path = tmp_path / "run.safetensors"

@@ -633,6 +633,27 @@ def test_the_penalty_grows_where_a_constraint_is_broken_and_up_to_its_bound():
     assert 0 < seen["held"][-1] < 1
 
 
+@pytest.mark.parametrize(("bound", "logit"), [(0.9, -2.0), (0.1, 2.0)])
+def test_an_equation_gets_dearer_on_either_side(bound, logit):
+    goal = f"maximize accuracy subject to positive_rate == {bound}"
+    loss = GoalLoss(goal, SoftSet(rate=2.0), memory=60)
+    target = (torch.arange(60) % 3 == 0).long()
+    for _ in range(20):
+        loss(torch.full((60,), logit), target)
+    assert float(loss.multipliers[0]) > 1
+
+
+def test_evaluation_changes_nothing():
+    loss = made("soft f1")
+    logits, target, _ = batch("soft f1", 0)
+    loss(logits, target)
+    before = copy.deepcopy(loss.state_dict())
+    loss.eval()
+    value = loss(logits, target)
+    assert value.isfinite()
+    assert all(torch.equal(v, before[k]) for k, v in loss.state_dict().items())
+
+
 # --- recovery ------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     Parameters
     ----------
     y : numpy.ndarray
-        (n,) classes, or (n, L) of 0 and 1, which is parted by its rarest label.
+        (n,) classes, or (n, L) of 0 and 1, parted by the rarest label that has rows enough.
     tune_size : float
         Share of the rows for tuning, in (0, 1).
     seed : int
@@ -40,7 +40,7 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     """
     if not is_real(tune_size) or not 0 < tune_size < 1:
         raise KindError(f"tune_size={tune_size!r}: a share of the rows, between 0 and 1")
-    labels = y if y.ndim == 1 else y[:, int(np.argmin(y.sum(0)))]
+    labels = y if y.ndim == 1 else _rarest(y, 2 * least)
     rng = np.random.default_rng(seed)
     tune, enough = [], 0
     for label in np.unique(labels):
@@ -50,8 +50,15 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
             k = min(least, len(rows) // 2)
         enough += k >= least and len(rows) - k >= least
         tune.append(rows[:k])
-    if enough < 2:
+    if enough < min(2, len(tune)):
         everything = np.arange(len(y))
         return Split(everything, everything, True)
     chosen = np.sort(np.concatenate(tune))
     return Split(np.setdiff1d(np.arange(len(y)), chosen), chosen, False)
+
+
+def _rarest(y: np.ndarray, least: int) -> np.ndarray:
+    """The rarest label with so many rows of either value; without one, all rows alike."""
+    fewer = np.minimum(y.sum(0), len(y) - y.sum(0))
+    able = np.flatnonzero(fewer >= least)
+    return y[:, able[np.argmin(fewer[able])]] if len(able) else np.zeros(len(y), int)

@@ -17,7 +17,7 @@ from setpoint.goals import Goal
 class Kept:
     """One constraint on these rows: its left side (None where empty), and whether it holds.
 
-    ``short`` is how far it is from holding, in the units of the metric; 1 where it is empty.
+    ``short`` is how far it is from holding, relative to a bound beyond 1, and at most 1.
     """
 
     constraint: str

@@ -9,7 +9,7 @@ import numpy as np
 from setpoint.decisions.problem import Point, Problem
 from setpoint.decisions.threshold import best_threshold
 from setpoint.expressions import Columns, measure
-from setpoint.goals import Goal
+from setpoint.goals import Goal, lower
 
 
 def quick_point(goal: Goal, columns: Columns) -> Point:
@@ -24,6 +24,7 @@ def quick_point(goal: Goal, columns: Columns) -> Point:
     columns : Columns
         With scores, on the host; of a multilabel task probabilities.
     """
+    goal = lower(goal)
     if goal.objective.needs() <= {"scores"} and not goal.constraints:
         return Point(float(measure(goal.objective, columns).value()), (), ())
     problem = Problem.meet(goal, columns)

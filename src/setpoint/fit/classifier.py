@@ -45,6 +45,11 @@ def fit_classifier(
         ``rows(indices)`` gives some rows of X.
     """
     _refuse(labels.task, model, method, weight)
+    if goal.columns and isinstance(method, Costs):
+        raise KindError(
+            f'the goal speaks of the column "{goal.columns[0]}", and costs for a scikit-learn '
+            "classifier know no groups; take a network, or leave the method out"
+        )
     train = parts.train
     w = None if weight is None else weight[train]
 
@@ -174,7 +179,7 @@ def _logits(
     _, threshold = best_threshold(Problem.meet(goal, columns))
     decided = np.where(scores >= threshold, 1.0, -1.0)
     fixed = method.multipliers is not None or not program.start.numel()
-    inside = 0 < threshold < 1
+    inside = 0 < threshold < 1 and bool(((scores >= 0) & (scores <= 1)).all())  # probabilities
     return torch.as_tensor(decided, dtype=torch.float32), (
         threshold if inside and not fixed else None
     )

@@ -40,18 +40,27 @@ class Labels:
             return self.classes[codes]
         if self.task.positive is None or isinstance(self.task.positive, bool):
             return codes.astype(bool)
-        return np.where(codes == 1, self.task.positive, self.pair.tolist()[0])
+        positive, rest = self.task.positive, self.pair.tolist()[0]
+        if type(rest) is not type(positive):  # one class against several: any other label will do
+            rest = f"not {positive}" if isinstance(positive, str) else positive + 1
+        return np.where(codes == 1, positive, rest)
 
     def codes(self, y: Any) -> np.ndarray:
         """Codes of labels seen before."""
         if self.task.kind == "multilabel":
             return np.asarray(y).astype(np.int64)
         labels = column_or_1d(y)
-        if self.task.kind == "binary":
-            return (labels == self.pair[1]).astype(np.int64)
+        if self.task.kind == "binary" and self.classes.dtype == object:
+            return (labels == self.pair[1]).astype(np.int64)  # one class against several
         unknown = ~np.isin(labels, self.classes)
         if unknown.any():
-            raise DataError(f"y holds {labels[unknown][0]!r}, which was no class when fitting")
+            known = listing(self.classes.tolist())
+            raise DataError(
+                f"y holds {labels[unknown].tolist()[0]!r}, which was no class when fitting; there "
+                f"were {known}"
+            )
+        if self.task.kind == "binary":
+            return (labels == self.pair[1]).astype(np.int64)
         return np.searchsorted(self.classes, labels)
 
 
@@ -75,6 +84,11 @@ def read_labels(
     classes, codes = np.unique(y, return_inverse=True)
     if positive is None and declared is not None:
         positive = declared.positive
+    if positive is not None and positive not in classes.tolist():
+        known = listing(classes.tolist())
+        raise DataError(f"positive={positive!r} is no class of y; there are {known}")
+    if positive is False:
+        raise DataError("positive=False turns the labels round; pass ~y and leave positive out")
     if kind != "multiclass" and len(classes) <= 2:
         return _two_classes(goal, classes, codes, positive)
     if positive is not None:
@@ -118,8 +132,6 @@ def _two_classes(
                 f"positive={known[1]!r} or positive={known[0]!r}"
             )
         positive = known[1]
-    if positive is not None and positive not in known:
-        raise DataError(f"positive={positive!r} is no class of y; there are {listing(known)}")
     plain = positive is None and known in ([0, 1], [False, True])
     positive = known[-1] if positive is None else positive
     task = Task.binary(None if plain else positive)

@@ -12,7 +12,7 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from setpoint.decisions.problem import Problem
 from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
 from setpoint.expressions import take_in
-from setpoint.goals import Goal, Task
+from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
 from setpoint.methods import Costs, CrossEntropy, Method, SoftSet
 from setpoint.solvers import FirstOrder
@@ -132,7 +132,12 @@ class _Fit:
     def alone(self, method: Method) -> Fitted:
         """One run."""
         model, loss, run = self.run(self.build(), method, method.name, self._rate(method))
-        return Fitted(model, run.history, (run,), (), loss, run.finished)
+        notes = ()
+        if run.best_epoch < loss.warmup // self.batches.count() and loss.warmup > 1:
+            notes = (
+                f"{method.name} was no better than its warm-up of cross-entropy, which is kept",
+            )
+        return Fitted(model, run.history, (run,), notes, loss, run.finished)
 
     def searched(self) -> Fitted:
         """One run for each power of the inverse class frequencies; the best on the tune rows."""
@@ -159,13 +164,13 @@ class _Fit:
         model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
         if not first.finished:
             return Fitted(model, first.history, (first,), (), loss, False)
-        threshold = self._threshold(model)
+        threshold, plain = self._threshold(model), copy.deepcopy(model.state_dict())
         notes = ()
-        if threshold is not None and shift(model, -math.log(threshold / (1 - threshold))):
+        if threshold is not None and self._shifted(model, threshold):
             notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
             method = self._settled(method, model, threshold)
         rate = self._rate(method) / 3
-        model, loss, second = self.run(model, method, "costs", rate, before=first)
+        model, loss, second = self.run(model, method, "costs", rate, first, plain)
         kept = first.verdict is not None and second.verdict is not None
         if kept and second.verdict.rank <= first.verdict.rank:  # type: ignore[union-attr]
             notes += ("costs were no better on the tune rows: cross-entropy's weights are kept",)
@@ -179,22 +184,24 @@ class _Fit:
         phase: str,
         rate: float,
         before: Trained | None = None,
+        fallback: Any = None,
     ) -> tuple[nn.Module, GoalLoss, Trained]:
-        """Train a model by a method; with ``before``, only what is better than that is kept."""
-        settings, start = self.settings, copy.deepcopy(model.state_dict())
-        steps = settings.epochs * self.batches.count()
-        late = self.task.kind == "multiclass" or bool(self.goal.constraints)
-        warmup = int(WARMUP * steps) if late and isinstance(method, SoftSet) else 1
+        """Train a model; with ``before``, only what is better is kept, else ``fallback``."""
+        settings, start = self.settings, fallback or copy.deepcopy(model.state_dict())
+        late = self.task.kind == "multiclass" or bool(lower(self.goal).constraints)
+        waits = int(WARMUP * settings.epochs) if late and isinstance(method, SoftSet) else 0
+        warmup = max(1, waits * self.batches.count())
         loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup)
         loss.to(self.rows.inputs.device)
         plan = Plan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay),
             epochs=settings.epochs,
             patience=settings.patience,
+            waits=waits,
             seed=settings.seed,
             phase=phase,
             checkpoint=self._place(phase),
-            fingerprint=self._fingerprint(method, rate),
+            fingerprint=self._fingerprint(method, rate, model),
         )
         run = train(model, loss, self.batches, plan, self.judge, settings.listener)
         known = None if before is None or before.verdict is None else before.verdict.rank
@@ -232,15 +239,28 @@ class _Fit:
         _, threshold = best_threshold(Problem.meet(self.goal, columns))
         return threshold if 1e-4 < threshold < 1 - 1e-4 else None
 
+    def _shifted(self, model: nn.Module, threshold: float) -> bool:
+        """Make a threshold ½ by the last bias; undone where that does not move every output so."""
+        by, state = -math.log(threshold / (1 - threshold)), copy.deepcopy(model.state_dict())
+        before = evaluate_outputs(model, self.tune.inputs)
+        if not shift(model, by):
+            return False
+        moved = evaluate_outputs(model, self.tune.inputs) - before
+        if float((moved - by).abs().max()) <= 1e-3 * (1 + abs(by)):
+            return True
+        model.load_state_dict(state)
+        return False
+
     def _settled(self, method: Costs, model: nn.Module, threshold: float) -> Costs:
         """The method with multipliers that make the goal choose this threshold."""
         program: Any = method.lower(self.goal, self.task)
         if method.multipliers is not None or not program.start.numel():
             return method
         outputs = evaluate_outputs(model, self.tune.inputs).cpu()
-        rows = program.rows(outputs, self.tune.target.cpu(), None, self._codes_on_host())
+        weight = None if self.tune.weight is None else self.tune.weight.cpu()
+        rows = program.rows(outputs, self.tune.target.cpu(), weight, self._codes_on_host())
         totals, _ = program.measure(rows, torch.zeros(()))
-        settled = program.settle(totals / len(outputs), threshold)
+        settled = program.settle(totals / program.whole(totals), threshold)
         return replace(method, multipliers=tuple(settled.tolist()))
 
     def _codes_on_host(self) -> dict[str, Tensor] | None:
@@ -261,15 +281,19 @@ class _Fit:
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{name}.safetensors"
 
-    def _fingerprint(self, method: Method, rate: float) -> str:
-        """What a checkpoint must agree in to be taken up."""
+    def _fingerprint(self, method: Method, rate: float, model: nn.Module) -> str:
+        """What a checkpoint must agree in to be taken up: rows, goal, model, every setting."""
+        settings = replace(self.settings, checkpoint=None, listener=None)
+        plain = {f.name: getattr(settings, f.name) for f in fields(settings)}
         parts = [str(self.goal), str(self.task.to_json()), repr(method), f"{rate:.6g}"]
-        parts += [str(self.size), str(self.settings.seed), str(self.settings.epochs)]
+        parts += [str(self.size), repr(plain), repr(model)]
         digest = hashlib.sha256("|".join(parts).encode())
+        tensors = list(model.state_dict().values())
         for part in (self.rows, self.tune):
-            for tensor in (part.inputs, part.target, part.weight):
-                if tensor is not None:
-                    digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+            tensors += [part.inputs, part.target, part.weight, *part.codes.values()]
+        for tensor in tensors:
+            if isinstance(tensor, Tensor):
+                digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
         return digest.hexdigest()
 
 

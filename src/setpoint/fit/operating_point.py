@@ -10,7 +10,7 @@ import numpy as np
 from setpoint.decisions import DecisionRule, evaluate, tune
 from setpoint.decisions.quick import quick_point
 from setpoint.expressions import AtK, take_in
-from setpoint.goals import Goal, Task
+from setpoint.goals import Goal, Task, lower
 
 
 def choose_rule(
@@ -29,6 +29,7 @@ def choose_rule(
     ½ and the plain argmax are left only for something better; a goal that judges the ranking alone
     leaves the threshold open, and ½ is taken.
     """
+    goal = lower(goal)
     top = any(isinstance(leaf, AtK) for leaf in goal.objective.leaves())
     if goal.objective.needs() <= {"scores"} and not goal.constraints and not top:
         columns = take_in(task, y, scores=scores, sample_weight=sample_weight)

@@ -34,6 +34,9 @@ from setpoint.programs import Priced, StreamProgram
 class CrossEntropy(Method):
     """Σ wᵢ u[yᵢ] CEᵢ / Σ wᵢ u[yᵢ]; the goal only chooses the threshold afterwards.
 
+    That is what the gradient descends; the value shown is the plain mean, which can be compared
+    between weights.
+
     Parameters
     ----------
     class_weight : None, "balanced", "search" or sequence of float

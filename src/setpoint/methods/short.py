@@ -96,13 +96,14 @@ class ShortCosts:
         value, (tn_, fp_, fn_, tp_) = self.few.objective(cells)
         no, more = tn_ - fp_, tp_ - fn_
         mean = (cells[0] + cells[1]) * abs(no) + (cells[2] + cells[3]) * abs(more)
-        if mean - mean == 0:
+        poison = 0 * float(p @ unit)  # NaN where a logit is
+        if mean - mean + poison == 0:
             scale, right = (1 / mean, self.floor) if mean > 0 else (0.0, 1.0)
             no, more = no * scale, more * scale
             totals[0] = new
             wrong, missed = max(-no, 0.0), max(-more, 0.0)
             prices[0] = max(no, 0.0) + right, wrong, missed, max(more, 0.0) + right
-        return value + self.offset + 0 * float(p @ unit), gradient  # NaN where a logit is
+        return value + self.offset + poison, gradient
 
 
 class ShortEntropy:

@@ -185,7 +185,9 @@ class SoftSetProgram(GoalProgram):
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         # dearer while broken, cheaper while held, by e at most in one renewal of the totals
-        push = share * self.rate * (violations / (1 + abs(violations)))
+        equal = self.lowered.equal_of(violations)
+        broken = violations * (1 - equal) + abs(violations) * equal
+        push = share * self.rate * (broken / (1 + abs(broken)))
         return (multipliers * exponential(push)).clip(min(LEAST, self.penalty), self.penalty)
 
 

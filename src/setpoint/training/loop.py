@@ -57,6 +57,8 @@ class Plan:
         At most.
     patience : int
         Epochs without a better verdict before the run stops.
+    waits : int
+        First epoch that patience counts from.
     seed : int
         Of the order of rows and of dropout.
     phase : str
@@ -72,6 +74,7 @@ class Plan:
     solver: FirstOrder = field(default_factory=FirstOrder)
     epochs: int = 100
     patience: int = 20
+    waits: int = 0
     seed: int = 0
     phase: str = "train"
     checkpoint: Any = None
@@ -218,7 +221,8 @@ class _Run:
         """Why there is no further epoch, or None."""
         if self.epoch >= self.plan.epochs:
             return f"all {self.plan.epochs} epochs were run"
-        since = 0 if self.best is None else self.epoch - 1 - int(self.best["epoch"])
+        last = -1 if self.best is None else int(self.best["epoch"])
+        since = self.epoch - 1 - max(last, self.plan.waits)
         if self.judge is not None and since >= self.plan.patience:
             return f"no better for {since} epochs"
         return None
@@ -230,9 +234,9 @@ class _Run:
         if self.place == 0:
             self.losses = []
             torch.manual_seed(mixed(self.plan.seed, self.epoch))
-        if self.randomness is not None:
+        elif self.randomness is not None:
             set_random_state(self.randomness, self.device)
-            self.randomness = None
+        self.randomness = None
         for rows in self.batches.epoch(self.plan.seed, self.epoch, self.place):
             self.one_step(rows)
             if interrupted():

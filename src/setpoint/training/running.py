@@ -152,7 +152,7 @@ class RunningLoss(nn.Module):
         if not torch.compiler.is_compiling():
             self._look(rows)
         value, gradient = self._advance(rows, world)
-        if self._plain and self._watch.turn > 2 * EVERY:
+        if self._plain and self._watch.turn > 2 * EVERY and rows.host:
             self._brief = world == 1 and int(self.steps) > self.warmup
         return _attached(outputs, value, gradient if own is None else gradient[own])
 
@@ -192,7 +192,7 @@ class RunningLoss(nn.Module):
             priced = program.price(totals * per_row, multipliers)
             gradient = program.pull(rows, kept, priced.prices, on, step, per_row * world)
             new, fading, last = totals, 0.0, True
-        self._keep(old, new, priced, on * (1 - fading), last)
+        self._keep(old, new, priced, on * (1 - fading), last, base)
         _set(step, steps + last)
         if self._watch.turn <= EVERY:
             _set(held["seen"], small(held["seen"]) + program.presence(totals))
@@ -234,9 +234,11 @@ class RunningLoss(nn.Module):
         fading = exponential(-rows / (0 * batch.sum() + self.memory))
         return batch + old * fading, fading, last
 
-    def _keep(self, old: Any, totals: Any, priced: Priced, share: Any, last: Any) -> None:
+    def _keep(
+        self, old: Any, totals: Any, priced: Priced, share: Any, last: Any, base: Any
+    ) -> None:
         """Take totals, prices and multipliers over, unless the batch was not finite."""
-        finite = whole(priced.prices)
+        finite = whole(priced.prices) + 0 * base
         good = (finite - finite == 0) & last
         new = [totals, priced.prices]
         if self._constrained:
@@ -258,6 +260,8 @@ class RunningLoss(nn.Module):
         watch = self._watch
         if watch.turn == 0:
             self._program.check(rows)
+        if not self.training:
+            return
         watch.turn += 1
         if watch.turn == EVERY + 1:
             watch.noted = tuple(x.to("cpu", non_blocking=True) for x in (self.totals, self.seen))
