@@ -278,6 +278,12 @@ class Gated(nn.Module):
         return (self.out(x) * torch.tanh(self.gate(x))).squeeze(1)
 
 
+def test_a_module_in_double():
+    data = sp.datasets.load("breast-cancer")
+    clf = sp.GoalClassifier("maximize f1", Gated().double(), "soft-set", epochs=2)
+    assert clf.fit(data.X, data.y).predict(data.X).shape == (569,)
+
+
 def test_costs_do_not_spoil_a_module():
     data = sp.datasets.load("breast-cancer")
     plain, costs = (

@@ -372,6 +372,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             values = {name: v.tolist() for name, v in named.items()}
             task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]
 
+        wide = next(model.parameters()).dtype if isinstance(model, nn.Module) else torch.float32
+
         def part(rows: np.ndarray) -> Part:
             codes = {
                 name: torch.as_tensor(np.searchsorted(v, groups[name][rows]), device=device)
@@ -379,7 +381,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             }
             w = None if weight is None else weight[rows] / max(weight.mean(), 1e-300)
             return Part(
-                torch.as_tensor(inputs[rows], device=device),
+                torch.as_tensor(inputs[rows], dtype=wide, device=device),
                 torch.as_tensor(target[rows], device=device),
                 None if w is None else torch.as_tensor(w, dtype=torch.float32, device=device),
                 codes,
