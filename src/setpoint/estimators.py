@@ -420,7 +420,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(model, nn.Module):
                 return copy.deepcopy(model).to(device)
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
+                torch.default_generator.manual_seed(seed)
                 if model == "linear":
                     return linear(width, outputs).to(device)
                 return mlp(width, outputs, self.hidden, self.dropout).to(device)

@@ -82,6 +82,14 @@ def copied(x: Any) -> Any:
     return x
 
 
+def seed_generators(seed: int, device: torch.device) -> None:
+    """Seed the generators that dropout draws from; those of other devices are left alone."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
+
+
 def random_state(device: torch.device) -> dict[str, Tensor]:
     """The generators that dropout draws from."""
     state = {"cpu": torch.get_rng_state()}

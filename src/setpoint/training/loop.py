@@ -29,6 +29,7 @@ from setpoint.training.checkpoint import (
     load_state,
     random_state,
     save_state,
+    seed_generators,
     set_random_state,
 )
 from setpoint.training.distributed import rank, world_size
@@ -233,7 +234,7 @@ class _Run:
         self.model.train()
         if self.place == 0:
             self.losses = []
-            torch.manual_seed(mixed(self.plan.seed, self.epoch))
+            seed_generators(mixed(self.plan.seed, self.epoch), self.device)
         elif self.randomness is not None:
             set_random_state(self.randomness, self.device)
         self.randomness = None
@@ -318,6 +319,10 @@ def _interruptions() -> Iterator[Callable[[], bool]]:
         yield lambda: False
         return
     before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:  # in the background, where Ctrl-C is not meant for us
+        yield lambda: False
+        return
+    before = signal.SIG_DFL if before is None else before  # set by something other than Python
 
     def note(number: int, frame: Any) -> None:
         caught.append(number)
