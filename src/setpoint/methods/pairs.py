@@ -110,6 +110,23 @@ def auroc_loss(
     >>> loss.item(), logits.grad.tolist()
     (0.5625, [0.0, -0.75, 0.75, 0.0])
     """
+    options = {"surrogate": surrogate, "margin": margin}
+    options |= {"max_fpr": max_fpr, "temperature": temperature}
+    found = auroc_and_gradient(logits, target, weight, **options)
+    return _nothing(logits) if found is None else _Attach.apply(logits, *found)
+
+
+def auroc_and_gradient(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    surrogate: str = "squared-hinge",
+    margin: float = 1.0,
+    max_fpr: float = 1.0,
+    temperature: float = 1.0,
+) -> tuple[Tensor, Tensor] | None:
+    """The value of :func:`auroc_loss` and its gradient in the logits; None of no rows."""
     scores, positive, weight = _taken("auroc_loss", logits, target, weight)
     if surrogate not in SURROGATES:
         names = ", ".join(f'"{name}"' for name in SURROGATES)
@@ -118,14 +135,14 @@ def auroc_loss(
     _check("auroc_loss", "max_fpr", max_fpr, "above 0 and at most 1", above=0.0, most=1.0)
     _check("auroc_loss", "temperature", temperature, "above 0", above=0.0)
     if scores.numel() == 0:
-        return _nothing(logits)
+        return None
     if surrogate == "squared-hinge":  # a pair counts where s_n > s_p − margin
         rows = sorted_rows(scores.double() - margin * positive.double(), positive, weight)
         value, slope = _squared_hinge(_hardest(_means(rows), max_fpr))
     else:
         rows = sorted_rows(scores, positive, weight)
         value, slope = _tailed(_hardest(_means(rows), max_fpr), temperature, TAILS[surrogate])
-    return _attached(logits, value, slope, rows.order)
+    return _unsorted(logits, value, slope, rows.order)
 
 
 def average_precision_loss(
@@ -165,15 +182,23 @@ def average_precision_loss(
     >>> round(average_precision_loss(logits, torch.tensor([1, 0, 1]), temperature=0.01).item(), 6)
     0.166667
     """
+    found = average_precision_and_gradient(logits, target, weight, temperature=temperature)
+    return _nothing(logits) if found is None else _Attach.apply(logits, *found)
+
+
+def average_precision_and_gradient(
+    logits: Tensor, target: Tensor, weight: Tensor | None = None, *, temperature: float = 0.1
+) -> tuple[Tensor, Tensor] | None:
+    """The value of :func:`average_precision_loss` and its gradient; None of no rows."""
     scores, positive, weight = _taken("average_precision_loss", logits, target, weight)
     _check("average_precision_loss", "temperature", temperature, "above 0", above=0.0)
     if scores.numel() == 0:
-        return _nothing(logits)
+        return None
     rows = sorted_rows(scores, positive, weight)
     total = rows.positive.sum()  # AP does not depend on the unit of the weights
     rows = rows._replace(positive=over(rows.positive, total), negative=over(rows.negative, total))
     value, slope = _average_precision(rows, temperature)
-    return _attached(logits, value, slope, rows.order)
+    return _unsorted(logits, value, slope, rows.order)
 
 
 def _squared_hinge(rows: Rows) -> tuple[Tensor, Tensor]:
@@ -281,14 +306,13 @@ class _Attach(torch.autograd.Function):
         return (gradient * upstream).to(ctx.dtype), None, None
 
 
-def _attached(logits: Tensor, value: Tensor, slope: Tensor, order: Tensor) -> Tensor:
-    """Give the value its gradient: ``slope`` in sorted order. Both end inside their dtype."""
+def _unsorted(logits: Tensor, value: Tensor, slope: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
+    """The value and its gradient, from ``slope`` in sorted order. Both end inside their dtype."""
     dtype = torch.promote_types(logits.dtype, torch.float32)
     most = torch.finfo(logits.dtype).max  # a saved float16 would lose 1e-8 before it is scaled
     slope = slope.clamp(-most, most).to(dtype)
     gradient = torch.empty_like(slope).scatter_(0, order, slope).view_as(logits)
-    value = value.clamp(max=torch.finfo(dtype).max).to(dtype)
-    return _Attach.apply(logits, value, gradient)
+    return value.clamp(max=torch.finfo(dtype).max).to(dtype), gradient
 
 
 def _nothing(logits: Tensor) -> Tensor:

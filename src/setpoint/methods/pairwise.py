@@ -23,7 +23,11 @@ from setpoint.methods.batch import (
 )
 from setpoint.methods.cells import Cells
 from setpoint.methods.method import Method, Recovered, ready
-from setpoint.methods.pairs import auroc_loss, average_precision_loss
+from setpoint.methods.pairs import (
+    auroc_and_gradient,
+    auroc_loss,
+    average_precision_and_gradient,
+)
 from setpoint.programs import Priced, StreamProgram
 
 
@@ -118,11 +122,8 @@ class PairwiseProgram(StreamProgram):
     def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Ranked:
         del group
         batch = take_batch(self.cells, outputs, target, weight, None)
-        with torch.enable_grad():
-            z = batch.logits.detach().requires_grad_()
-            loss = self._loss(z, batch.actual, batch.weight)
-        (gradient,) = torch.autograd.grad(loss, z)
-        return Ranked(batch, batch.small(loss.detach()), gradient)
+        loss, gradient = self._loss(batch.logits, batch.actual, batch.weight)
+        return Ranked(batch, batch.small(loss), gradient)
 
     def mass(self, rows: Ranked) -> tuple[Any, int]:
         return batch_mass(rows.batch, self.cells)
@@ -133,11 +134,11 @@ class PairwiseProgram(StreamProgram):
         pair = torch.stack([positive * 0 + self.mass(rows)[0] - positive, positive])
         return rows.small(pair[None]), None
 
-    def _loss(self, z: Tensor, y: Tensor, w: Tensor | None) -> Tensor:
+    def _loss(self, z: Tensor, y: Tensor, w: Tensor | None) -> Any:
         method, t = self.method, self.method.temperature
         if not isinstance(self.leaf, Auroc):
-            return average_precision_loss(z, y, w, temperature=0.1 if t is None else t)
-        return auroc_loss(
+            return average_precision_and_gradient(z, y, w, temperature=0.1 if t is None else t)
+        return auroc_and_gradient(
             z,
             y,
             w,
