@@ -46,7 +46,6 @@ from setpoint.training.networks import linear, mlp
 logger = logging.getLogger("setpoint")
 
 MODELS = ("auto", "linear", "mlp")
-NETWORKS = {"linear": linear, "mlp": mlp}
 
 
 def _has_probabilities(classifier: Any) -> bool:
@@ -233,7 +232,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
                 inputs = features.transform(X)
                 self.features_ = features
         self.notes_ = self._first_notes(parts.shared, weight is not None)
-        if isinstance(model, nn.Module) or isinstance(model, str):
+        if isinstance(model, str | nn.Module):
             self._fit_network(goal, model, chosen, inputs, target, weight, groups, parts)
         else:
             self.model_, notes = fit_classifier(
@@ -488,17 +487,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any, group: Any = None) -> np.ndarray:
         """The decisions, as classes; ``group`` only where the rule has a threshold per group."""
-        decided = np.asarray(self.rule_decide(X, group))
+        scores = self._scores(X)
+        decided = np.asarray(self.rule_.decide(scores, group=group))
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
         if self.task_.kind == "multilabel":
             return decided.astype(np.int64)
         return decided.astype(self.classes_.dtype)
-
-    def rule_decide(self, X: Any, group: Any = None) -> Any:
-        """The rule on the model's scores."""
-        scores = self._scores(X)
-        return self.rule_.decide(scores, group=group)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -522,14 +517,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         rule = self.rule_
         if rule.kind == "offsets":
             return scores + np.array(rule.offsets)
+        decided = np.asarray(rule.decide(scores, group=group))
         if rule.kind in ("threshold", "per-label"):
             cut = rule.threshold if rule.kind == "threshold" else [t for _, t in rule.thresholds]
-            cuts = np.minimum(np.asarray(cut, dtype=np.float64), 1e300)
-            apart = scores - (np.where(cuts == 1e300, 2.0, cuts))
+            apart = scores - np.nan_to_num(np.asarray(cut, dtype=np.float64), posinf=2.0)
         else:
-            decided = np.asarray(rule.decide(scores, group=group))
-            apart = np.where(decided, np.maximum(scores, 0), scores - 2.0)
-        decided = np.asarray(rule.decide(scores, group=group))
+            apart = np.where(decided, scores, scores - 2.0)
+        # the tie rule is >=, and rounding or an infinite threshold must not turn a sign round
         tiny = np.finfo(np.float64).tiny
         apart = np.where(
             decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart)
@@ -544,13 +538,15 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         short by. An empty rate counts as the worst value.
         """
         check_is_fitted(self, "rule_")
-        needs = group if self.rule_.kind == "per-group" else None
-        codes = self._labels.codes(y)
-        found = evaluate(
-            self.rule_, self._labels.named(codes), self._scores(X), sample_weight=sample_weight,
-            group=group if needs is not None or self.rule_.goal.columns else None,
-        )  # fmt: skip
         goal = self.rule_.goal
+        wanted = self.rule_.kind == "per-group" or goal.columns
+        found = evaluate(
+            self.rule_,
+            self._labels.named(self._labels.codes(y)),
+            self._scores(X),
+            sample_weight=sample_weight,
+            group=group if wanted else None,
+        )
         low, high = goal.objective.interval()
         worst = low if goal.sign > 0 else high
         value = worst if found.value is None else found.value

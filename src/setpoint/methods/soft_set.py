@@ -40,7 +40,7 @@ from setpoint.methods.program import GoalProgram
 from setpoint.methods.short import ShortGrid, ShortSoft
 from setpoint.methods.steps import SoftSteps
 from setpoint.programs import Priced, StreamProgram
-from setpoint.surrogates import Linear, Schedule, Surrogate, schedule, surrogate
+from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
 
 LEAST = 0.1  #: no price of a constraint falls below
 GRID = tuple(round(0.1 * k, 1) for k in range(1, 10))  #: the nine thresholds .1, .2, …, .9
@@ -220,6 +220,3 @@ def _thresholds(x: Any) -> tuple[float, ...]:
             f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'
         )
     return tuple(sorted(float(t) for t in several))
-
-
-__all__ = ["GRID", "Schedule", "SoftSet", "SoftSetProgram", "recovered"]
