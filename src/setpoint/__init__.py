@@ -19,10 +19,13 @@ from setpoint._core.errors import (
 )
 from setpoint._core.words import did_you_mean
 from setpoint.decisions import (
+    Certificate,
     DecisionRule,
     Evaluation,
     Frontier,
     MetricCurve,
+    Monitor,
+    certify,
     evaluate,
     metric_curve,
     plot_curve,
@@ -37,6 +40,7 @@ from setpoint.metrics import *  # noqa: F403  the language: its names are listed
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Certificate",
     "Constraint",
     "DataError",
     "DecisionRule",
@@ -48,8 +52,10 @@ __all__ = [
     "GoalSyntaxError",
     "KindError",
     "MetricCurve",
+    "Monitor",
     "SetpointError",
     "Task",
+    "certify",
     "check",
     "datasets",
     "evaluate",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint.decisions.applied import applied
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.rule import DecisionRule
-from setpoint.expressions import Ratio, measure, take_in
+from setpoint.expressions import Ratio, measure
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 
@@ -89,21 +89,7 @@ def evaluate(
     >>> print(sp.evaluate(rule, [0, 1, 1], [0.5, 0.6, 0.2]))
     recall 0.5, precision >= 0.7 BROKEN (0.5) on 3 rows.
     """
-    if not isinstance(rule, DecisionRule):
-        raise KindError(
-            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
-        )
-    needs_group = group if rule.kind == "per-group" else None
-    decided = rule.decide(scores, group=needs_group, query=query if rule.by == "query" else None)
-    columns = take_in(
-        rule.task,
-        y_true,
-        decisions=decided,
-        scores=scores,
-        sample_weight=sample_weight,
-        group=group,
-        query=query,
-    ).on_host()
+    columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
     problem = Problem.ground(rule.goal, columns)
     point = problem.judge(columns)
     value = point.value

@@ -64,13 +64,14 @@ class Problem:
         return cls(goal, columns, goal.objective.expand(domain), constraints)
 
     @classmethod
-    def meet(cls, goal: Goal, columns: Columns) -> Problem:
+    def meet(cls, goal: Goal, columns: Columns, abstaining: bool = False) -> Problem:
         """The same for a search; what no choice of decisions can move is refused."""
         problem = cls.ground(lower(goal), columns)
         written = (problem.goal.objective, *problem.goal.constraints)
         parts = ((problem.objective,), *(c.sides for c in problem.constraints))
         for text, sides in zip(written, parts, strict=True):
-            _moved_by_decisions(text, [leaf for side in sides for leaf in side.leaves()])
+            leaves = [leaf for side in sides for leaf in side.leaves()]
+            _moved_by_decisions(text, leaves, abstaining)
         return problem
 
     def scan(self, candidates: Candidates) -> Scan:
@@ -129,14 +130,17 @@ class Problem:
         )
 
 
-def _moved_by_decisions(text: object, leaves: list[Any]) -> None:
+def _moved_by_decisions(text: object, leaves: list[Any], abstaining: bool) -> None:
     curves = [leaf for leaf in leaves if isinstance(leaf, Curve)]
     if curves:
         raise GoalError(
             f'"{text}" judges scores, and no operating point can change it; tune a goal on '
             "decisions, such as recall, precision, f1 or cost"
         )
-    if any(leaf.event.about(KEPT) for leaf in leaves if isinstance(leaf, Total)):
-        raise GoalError(f'"{text}" is about abstaining, and this rule decides every row')
+    about = any(leaf.event.about(KEPT) for leaf in leaves if isinstance(leaf, Total))
+    if about and not abstaining:
+        raise GoalError(
+            f'"{text}" is about abstaining, and this rule decides every row; kind="abstain" may not'
+        )
     if all(isinstance(leaf, Total) and leaf.threshold_free() for leaf in leaves):
         raise GoalError(f'"{text}" does not depend on the decisions; there is nothing to choose')

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError, FileError, KindError, SetpointError
+from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.words import listing
+from setpoint.decisions.certificate import Certificate, read_json
+from setpoint.decisions.fingerprint import Fingerprint
 from setpoint.decisions.frontier import Frontier, number_from, number_to
-from setpoint.expressions import Label, Task, take_groups, take_names, take_scores
+from setpoint.decisions.operating import OperatingPoint
 from setpoint.goals import Goal
 
-KINDS = ("threshold", "per-group", "per-label", "offsets", "top-k")
 FORMAT = "setpoint rule 1"
 
 
@@ -52,24 +50,15 @@ class Held:
     alone: bool | None
 
 
-@dataclass(frozen=True)
-class DecisionRule:
+@dataclass(frozen=True, kw_only=True)
+class DecisionRule(OperatingPoint):
     """How scores become decisions, and how good that was where it was chosen.
+
+    The operating point itself (``kind``, ``threshold``, …) is described in :class:`OperatingPoint`.
 
     Attributes
     ----------
     goal : Goal
-    task : Task
-    kind : {"threshold", "per-group", "per-label", "offsets", "top-k"}
-    threshold : float or None
-        Decide positive where score >= threshold; +inf decides nothing.
-    thresholds : tuple of (group value or label, float)
-        One threshold each, for "per-group" and "per-label".
-    by : str or None
-        The column of the groups, or "query" for a top-k rule per query.
-    offsets : tuple of float
-        Added to the score of each class before the argmax.
-    k : int or None
     feasible : bool
         Whether every constraint held on these rows.
     value : float or None
@@ -80,137 +69,35 @@ class DecisionRule:
         "exact", or how the search was cut short.
     frontier : Frontier or None
         The trade-off along the threshold.
+    chosen_on : Fingerprint or None
+        Of the rows it was chosen on.
+    certificate : Certificate or None
+        Where it was chosen with proof: what was proven, on these same rows.
+    touched : list of Fingerprint
+        Of rows that it has been certified on since; :func:`setpoint.certify` adds to it.
     """
 
     goal: Goal
-    task: Task
-    kind: str
     feasible: bool
     value: float | None
     rows: int
     held: tuple[Held, ...] = ()
-    threshold: float | None = None
-    thresholds: tuple[tuple[Label, float], ...] = ()
-    by: str | None = None
-    offsets: tuple[float, ...] = ()
-    k: int | None = None
     search: str = "exact"
     frontier: Frontier | None = None
+    chosen_on: Fingerprint | None = None
+    certificate: Certificate | None = None
+    touched: list[Fingerprint] = field(default_factory=list, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Hold the parts that the kind of rule needs."""
-        if self.kind not in KINDS:
-            raise FileError(f'unknown kind of rule "{self.kind}"; known are {listing(KINDS)}')
-        columns = len(self.task.classes or ())
-        cuts = [t for _, t in self.thresholds]
-        whole = isinstance(self.k, int) and not isinstance(self.k, bool) and self.k > 0
-        ready = {
-            "threshold": _is_cut(self.threshold),
-            "per-group": bool(cuts) and isinstance(self.by, str) and all(map(_is_cut, cuts)),
-            "per-label": 0 < columns == len(cuts) and all(map(_is_cut, cuts)),
-            "offsets": 0 < columns == len(self.offsets) and all(map(_is_cut, self.offsets)),
-            "top-k": whole,
-        }[self.kind]
-        if not ready:
-            raise FileError(f'this rule is damaged: a rule of kind "{self.kind}" lacks its numbers')
+    @property
+    def proven(self) -> bool:
+        """Whether it was chosen with proof that every constraint holds on rows like these."""
+        return self.certificate is not None and self.certificate.proven
 
-    def decide(self, scores: Any, group: Any = None, query: Any = None) -> Array:
-        """Turn scores into decisions.
-
-        Parameters
-        ----------
-        scores : array-like
-            (n,), or (n, K) for multiclass and multilabel, of the kind the rule was tuned on.
-        group : array-like or mapping, optional
-            Only where the rule has one threshold per group.
-        query : array-like, optional
-            Only for a top-k rule by query.
-
-        Returns
-        -------
-        array
-            Binary: booleans, True where decided positive. Multilabel: a boolean matrix.
-            Multiclass: the class of each row. A tensor for tensors.
-
-        Examples
-        --------
-        >>> import setpoint as sp
-        >>> rule = sp.tune("maximize f1", [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
-        >>> rule.decide([0.3, 0.4, 0.95]).tolist()
-        [False, True, True]
-        """
-        s = take_scores(self.task, scores)
-        self._refuse_extra(group, query)
-        if self.kind == "threshold":
-            return s >= self.threshold
-        if self.kind == "per-group":
-            return s >= self._group_thresholds(s, group)
-        if self.kind == "per-label":
-            return s >= _like(np.array([t for _, t in self.thresholds]), s)
-        if self.kind == "offsets":
-            return self._classes(s)
-        return self._top(s, query)
-
-    def _refuse_extra(self, group: Any, query: Any) -> None:
-        if group is not None and self.kind != "per-group":
-            raise KindError(
-                "this rule has one threshold for all and takes no group; tune with "
-                'kind="per-group" for one threshold per group'
-            )
-        if query is not None and self.by != "query":
-            raise KindError("this rule does not look at queries; leave query= out")
-
-    def _group_thresholds(self, s: Array, group: Any) -> Array:
-        if group is None:
-            raise DataError(f'this rule has one threshold per "{self.by}": pass group=')
-        columns = take_groups(group, s.shape[0])
-        name = self.by or "group"
-        if name not in columns and set(columns) == {"group"}:
-            name = "group"
-        if name not in columns:
-            raise DataError(f'this rule needs the column "{self.by}"; given: {listing(columns)}')
-        values, table = columns[name], dict(self.thresholds)
-        out = np.full(values.shape, np.nan)
-        for value, threshold in table.items():
-            out[values == value] = threshold
-        if np.isnan(out).any():
-            row = int(np.flatnonzero(np.isnan(out))[0])
-            unknown = values[row : row + 1].tolist()[0]
-            hint = did_you_mean(unknown, table, f"known are {listing(table)}.")
-            raise DataError(
-                f'unknown group {unknown!r} in "{self.by}" at row {row}: {hint} '
-                "Tune again with rows of that group"
-            )
-        return _like(out, s)
-
-    def _classes(self, s: Array) -> Array:
-        # On the host and in float64, as when the offsets were chosen.
-        shifted = to_numpy(s).astype(np.float64) + np.array(self.offsets)
-        labels = np.array(self.task.classes or ())[shifted.argmax(1)]
-        numeric = labels.dtype.kind in "biuf"
-        return (
-            namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels
-        )
-
-    def _top(self, s: Array, query: Any) -> Array:
-        scores = to_numpy(s)
-        k = self.k or 0
-        if self.by == "query":
-            if query is None:
-                raise DataError("this rule takes the first k of each query: pass query=")
-            queries = take_names(query, "query", scores.size)
-            decided = np.zeros(scores.size, bool)
-            for value in np.unique(queries):
-                rows = np.flatnonzero(queries == value)
-                decided[rows[np.argsort(-scores[rows], kind="stable")[:k]]] = True
-            return _like(decided, s)
-        if k > scores.size:
-            raise DataError(
-                f"k = {k} is more than the {scores.size} rows given; pass at least k rows"
-            )
-        decided = np.zeros(scores.size, bool)
-        decided[np.argsort(-scores, kind="stable")[:k]] = True
-        return _like(decided, s)
+    @property
+    def seen(self) -> tuple[Fingerprint, ...]:
+        """All rows it has been chosen or certified on."""
+        own = () if self.chosen_on is None else (self.chosen_on,)
+        return (*own, *self.touched)
 
     # --- words -------------------------------------------------------------------------------
 
@@ -218,18 +105,6 @@ class DecisionRule:
     def binding(self) -> tuple[str, ...]:
         """The constraints that cost something."""
         return tuple(h.constraint for h in self.held if h.binding)
-
-    def operating_point(self) -> str:
-        """The rule in words: ``score >= 0.73``."""
-        if self.kind == "threshold":
-            return f"score >= {self.threshold:.6g}"
-        if self.kind in ("per-group", "per-label"):
-            return ", ".join(f"{name}: score >= {t:.6g}" for name, t in self.thresholds)
-        if self.kind == "offsets":
-            pairs = zip(self.task.classes or (), self.offsets, strict=True)
-            moved = [f"{name} {offset:+.4g}" for name, offset in pairs if offset]
-            return "argmax of scores" + (f" with {', '.join(moved)}" if moved else "")
-        return f"the {self.k} highest scores" + (" of each query" if self.by == "query" else "")
 
     def sentence(self) -> str:
         """One sentence: what was reached, or why it could not be."""
@@ -269,21 +144,18 @@ class DecisionRule:
         return {
             "format": FORMAT,
             "goal": str(self.goal),
-            "task": self.task.to_json(),
-            "kind": self.kind,
+            **self.point_to_json(),
             "feasible": self.feasible,
             "value": number_to(self.value),
             "rows": self.rows,
             "held": [
                 {f.name: number_to(getattr(h, f.name)) for f in fields(Held)} for h in self.held
             ],
-            "threshold": number_to(self.threshold),
-            "thresholds": [[name, number_to(t)] for name, t in self.thresholds],
-            "by": self.by,
-            "offsets": list(self.offsets),
-            "k": self.k,
             "search": self.search,
             "frontier": None if self.frontier is None else self.frontier.to_json(),
+            "chosen_on": None if self.chosen_on is None else self.chosen_on.to_json(),
+            "certificate": None if self.certificate is None else self.certificate.to_json(),
+            "touched": [f.to_json() for f in self.touched],
         }
 
     @classmethod
@@ -292,10 +164,12 @@ class DecisionRule:
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise FileError(f'this is not a rule: it lacks "format": "{FORMAT}"')
         try:
+            frontier, chosen, proof = (
+                data.get(name) for name in ("frontier", "chosen_on", "certificate")
+            )
             return cls(
+                **cls.point_from_json(data),
                 goal=Goal.parse(data["goal"]),
-                task=Task.from_json(data["task"]),
-                kind=data["kind"],
                 feasible=data["feasible"] is True,
                 value=number_from(data["value"]),
                 rows=int(data["rows"]),
@@ -303,13 +177,11 @@ class DecisionRule:
                     Held(**{name: number_from(value) for name, value in h.items()})
                     for h in data["held"]
                 ),
-                threshold=number_from(data["threshold"]),
-                thresholds=tuple((name, number_from(t)) for name, t in data["thresholds"]),
-                by=data["by"],
-                offsets=tuple(data["offsets"]),
-                k=data["k"],
                 search=data["search"],
-                frontier=None if data["frontier"] is None else Frontier.from_json(data["frontier"]),
+                frontier=None if frontier is None else Frontier.from_json(frontier),
+                chosen_on=None if chosen is None else Fingerprint.from_json(chosen),
+                certificate=None if proof is None else Certificate.from_json(proof),
+                touched=[Fingerprint.from_json(f) for f in data.get("touched", ())],
             )
         except SetpointError:
             raise
@@ -323,29 +195,9 @@ class DecisionRule:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DecisionRule:
         """Read a rule that :meth:`save` wrote; nothing in the file is executed."""
-        try:
-            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except SetpointError:
-            raise
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise FileError(f'"{path}" is not a rule: {error}') from error
-        except (OSError, TypeError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise FileError(f'cannot read "{path}": {reason}') from error
-
-
-def _is_cut(x: object) -> bool:
-    return isinstance(x, float | int) and not isinstance(x, bool) and x == x
+        return cls.from_json(read_json(path, "a rule"))
 
 
 def _never(held: Held) -> str:
     nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
     return f"{held.constraint} is reached by no candidate{nearest}"
-
-
-def _like(a: np.ndarray, s: Array) -> Array:
-    if not is_tensor(s):
-        return a.astype(s.dtype) if a.dtype.kind == "f" and s.dtype.kind == "f" else a
-    xp = namespace(s)
-    dtype = s.dtype if a.dtype.kind == "f" else None
-    return xp.as_tensor(a, dtype=dtype, device=s.device)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from setpoint.decisions.frontier import Frontier, spread_over
 from setpoint.decisions.problem import Point, Problem
-from setpoint.decisions.rule import DecisionRule
+from setpoint.decisions.rule import DecisionRule, Held
 from setpoint.expressions import Scan, Sweep
 from setpoint.expressions.constraint import SLACK
+from setpoint.expressions.scan import Candidates
 
 
 def best_threshold(problem: Problem) -> tuple[Point, float]:
@@ -23,34 +24,55 @@ def best_threshold(problem: Problem) -> tuple[Point, float]:
 def tune_threshold(problem: Problem) -> DecisionRule:
     """The best threshold, exactly: every candidate is looked at."""
     sweep = Sweep(problem.columns)
-    readings = problem.scan(sweep)
+    found = judged(problem, sweep)
+    return DecisionRule(
+        goal=problem.goal,
+        task=problem.columns.task,
+        kind="threshold",
+        feasible=found.feasible,
+        value=found.point.value,
+        rows=problem.columns.size,
+        held=found.held,
+        threshold=float(sweep.thresholds[found.index]),
+        frontier=_frontier(problem, sweep, found.readings, [found.index, *found.nearest]),
+    )
+
+
+class Judged(NamedTuple):
+    """The best of many candidates, and how each constraint fares among them.
+
+    ``nearest`` is the candidate that comes nearest to each constraint.
+    """
+
+    index: int
+    feasible: bool
+    point: Point
+    held: tuple[Held, ...]
+    nearest: list[int]
+    readings: Scan
+
+
+def judged(problem: Problem, candidates: Candidates) -> Judged:
+    """Look at every candidate; choose the best; say what is reachable and what binds."""
+    readings = problem.scan(candidates)
     index, feasible = readings.choose()
-    point = _point(problem, sweep, index)
+    point = _point(problem, candidates, index)
     undefined = readings.merit == -np.inf
     nearest = [int(np.argmin(np.where(undefined, np.inf, e))) for e in readings.excess]
-    reachable = [_point(problem, sweep, i).sides[j] for j, i in enumerate(nearest)]
+    reachable = [_point(problem, candidates, i).sides[j] for j, i in enumerate(nearest)]
     pairs = zip(readings.excess, nearest, strict=True)
     alone = [bool(e[i] <= SLACK and not undefined[i]) for e, i in pairs]
     binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
     plain = [not c.right.needs() for c in problem.constraints]
     reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="threshold",
-        feasible=feasible,
-        value=point.value,
-        rows=problem.columns.size,
-        held=problem.held(point, reachable, alone, binding),
-        threshold=float(sweep.thresholds[index]),
-        frontier=_frontier(problem, sweep, readings, [index, *nearest]),
-    )
+    held = problem.held(point, reachable, alone, binding)
+    return Judged(index, feasible, point, held, nearest, readings)
 
 
-def _point(problem: Problem, sweep: Sweep, index: int) -> Point:
+def _point(problem: Problem, candidates: Candidates, index: int) -> Point:
     env = {}
     for leaf in problem.leaves():
-        state = sweep.state(leaf, index, index + 1)
+        state = candidates.state(leaf, index, index + 1)
         env[leaf] = float(np.ravel(state)[0])
     return problem.at(env)
 

@@ -1,0 +1,256 @@
+"""The certificate: what was proven of a rule, on which rows, under which assumption."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from setpoint._core.errors import FileError, SetpointError
+from setpoint._core.files import write_text
+from setpoint._core.words import listing
+from setpoint.decisions.fingerprint import Fingerprint
+from setpoint.decisions.frontier import number_from, number_to
+from setpoint.decisions.operating import OperatingPoint
+from setpoint.goals import Goal
+
+PROVEN, NOT_PROVEN, REFUTED = "PROVEN", "NOT PROVEN", "REFUTED"
+FORMAT = "setpoint certificate 1"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows behind a bound: k of n for a pure rate, n alone for bets."""
+
+    name: str
+    k: int | None
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.n:,} rows" if self.k is None else f"{self.k:,} of {self.n:,}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One constraint, tested.
+
+    Attributes
+    ----------
+    constraint : str
+    verdict : {"PROVEN", "NOT PROVEN", "REFUTED"}
+    value : float or None
+        The left side on these rows (left minus right, where the right side is no number).
+    op : {">=", "<=", "=="}
+    asked : float
+        The bound of the constraint.
+    bound : float
+        The left side is at least (at most, for <=) this, at the confidence of the certificate.
+    how : str
+        The kind of bound, in words.
+    exact : bool
+        Whether the bound is a guarantee; a bootstrap is not.
+    evidence : tuple of Evidence
+    needed : int or None
+        Fresh labelled rows that would prove it with power 0.8, if the truth is what was seen here;
+        None where it is proven, or where no number would.
+    """
+
+    constraint: str
+    verdict: str
+    value: float | None
+    op: str
+    asked: float
+    bound: float
+    how: str
+    exact: bool
+    evidence: tuple[Evidence, ...]
+    needed: int | None
+
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        seen = "is empty here" if self.value is None else f"{self.value:.4g} here"
+        rows = f", {self.evidence[0]}" if len(self.evidence) == 1 else ""
+        least = {">=": "at least", "<=": "at most"}.get(self.op, "at")
+        bound = "no bound" if abs(self.bound) == float("inf") else f"{least} {self.bound:.4g}"
+        words = f"{self.verdict}: {self.constraint} ({seen}{rows}; {bound} by {self.how})"
+        if self.verdict == NOT_PROVEN:
+            words += f"; {self.way_out()}"
+        return words
+
+    def way_out(self) -> str:
+        """What would settle an open finding."""
+        if not self.exact:
+            return "no exact bound exists for this metric, so it cannot be proven"
+        if self.op == "==":
+            return "an equality cannot be proven from a sample; state a range"
+        if self.needed is not None:
+            return (
+                f"if the truth is as seen here, about {self.needed:,} fresh labelled rows would "
+                "prove it (power 0.8)"
+            )
+        return "more rows of this kind would not: it does not hold with room to spare here"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proven of a rule on rows that nothing had seen.
+
+    Attributes
+    ----------
+    verdict : {"PROVEN", "NOT PROVEN", "REFUTED"}
+        PROVEN where every constraint is; REFUTED where one is.
+    goal : Goal
+    confidence : float
+        Over the draw of these rows: PROVEN is said of a broken promise with probability at most
+        1 − confidence.
+    findings : tuple of Finding
+        One per constraint.
+    value : float or None
+        The objective on these rows.
+    interval : pair of float
+        Around the objective, at the same confidence (both ends together).
+    interval_how : str
+    rows : int
+    point : OperatingPoint
+        The rule that was tested; its task declares the groups that were seen.
+    fingerprint : Fingerprint
+    assumption : str
+    weight_bound : float or None
+    prevalence : pair of float, or empty
+    """
+
+    verdict: str
+    goal: Goal
+    confidence: float
+    findings: tuple[Finding, ...]
+    value: float | None
+    interval: tuple[float, float]
+    interval_how: str
+    rows: int
+    point: OperatingPoint
+    fingerprint: Fingerprint
+    assumption: str
+    weight_bound: float | None = None
+    prevalence: tuple[float, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        """Whether every constraint is proven."""
+        return self.verdict == PROVEN
+
+    @property
+    def needed(self) -> int | None:
+        """Fresh labelled rows that would prove every constraint (power 0.8 each), if any number."""
+        open_ones = [f for f in self.findings if f.verdict != PROVEN]
+        if not open_ones or any(f.needed is None for f in open_ones):
+            return None
+        return max(f.needed or 0 for f in open_ones)
+
+    def __str__(self) -> str:
+        """One paragraph."""
+        head = f"{self.verdict} at {100 * self.confidence:g}% confidence: {self._promise()}"
+        low, high = self.interval
+        ends = "" if self.value is None else f" [{low:.4g}, {high:.4g}]"
+        value = "empty" if self.value is None else f"{self.value:.4g}"
+        lines = [
+            f"{head}.",
+            *(f"  {finding.sentence()}." for finding in self.findings),
+            f"  {self.goal.objective} {value}{ends} by {self.interval_how}.",
+            f"  Decided: {self.point.operating_point()}. Tested on {self.rows:,} rows "
+            f"(fingerprint {self.fingerprint}).",
+            f"  {self.assumption}",
+        ]
+        return "\n".join(lines)
+
+    def _promise(self) -> str:
+        if not self.findings:
+            return f"{self.goal} promises nothing; add a constraint to prove"
+        return listing(f.constraint for f in self.findings)
+
+    # --- files -------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        return {
+            "format": FORMAT,
+            "verdict": self.verdict,
+            "goal": str(self.goal),
+            "confidence": self.confidence,
+            "findings": [_finding_to(f) for f in self.findings],
+            "value": number_to(self.value),
+            "interval": [number_to(x) for x in self.interval],
+            "interval_how": self.interval_how,
+            "rows": self.rows,
+            "point": self.point.point_to_json(),
+            "fingerprint": self.fingerprint.to_json(),
+            "assumption": self.assumption,
+            "weight_bound": self.weight_bound,
+            "prevalence": list(self.prevalence),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Certificate:
+        """Read what :meth:`to_json` wrote."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise FileError(f'this is not a certificate: it lacks "format": "{FORMAT}"')
+        try:
+            low, high = data["interval"]
+            return cls(
+                verdict=_verdict(data["verdict"]),
+                goal=Goal.parse(data["goal"]),
+                confidence=float(data["confidence"]),
+                findings=tuple(_finding_from(f) for f in data["findings"]),
+                value=number_from(data["value"]),
+                interval=(number_from(low), number_from(high)),
+                interval_how=str(data["interval_how"]),
+                rows=int(data["rows"]),
+                point=OperatingPoint(**OperatingPoint.point_from_json(data["point"])),
+                fingerprint=Fingerprint.from_json(data["fingerprint"]),
+                assumption=str(data["assumption"]),
+                weight_bound=data["weight_bound"],
+                prevalence=tuple(data["prevalence"]),
+            )
+        except SetpointError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FileError(f"this certificate is damaged: {error!r}. Certify again") from error
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the certificate as JSON (temporary name, then rename)."""
+        return write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate that :meth:`save` wrote; nothing in the file is executed."""
+        return cls.from_json(read_json(path, "a certificate"))
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """The data of a JSON file, or a sentence why there is none."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f'"{path}" is not {what}: {error}') from error
+    except (OSError, TypeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f'cannot read "{path}": {reason}') from error
+
+
+def _verdict(word: Any) -> str:
+    if word not in (PROVEN, NOT_PROVEN, REFUTED):
+        raise FileError(f"a certificate says {PROVEN}, {NOT_PROVEN} or {REFUTED}; not {word!r}")
+    return word
+
+
+def _finding_to(finding: Finding) -> dict[str, Any]:
+    plain = {f.name: number_to(getattr(finding, f.name)) for f in fields(Finding)}
+    return {**plain, "evidence": [asdict(e) for e in finding.evidence]}
+
+
+def _finding_from(data: Mapping[str, Any]) -> Finding:
+    plain = {name: number_from(value) for name, value in data.items() if name != "evidence"}
+    _verdict(plain["verdict"])
+    return Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))

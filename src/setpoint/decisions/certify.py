@@ -1,0 +1,290 @@
+"""`certify`: whether a rule keeps its constraints, proven on rows that nothing has seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from setpoint._core.errors import DataError, KindError
+from setpoint._core.reals import is_real
+from setpoint.decisions.applied import applied
+from setpoint.decisions.bounds import check_confidence
+from setpoint.decisions.certificate import (
+    NOT_PROVEN,
+    PROVEN,
+    REFUTED,
+    Certificate,
+    Evidence,
+    Finding,
+)
+from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
+from setpoint.decisions.operating import OperatingPoint
+from setpoint.decisions.planner import rows_needed
+from setpoint.decisions.prevalence import at_prevalence
+from setpoint.decisions.quantities import Quantity, quantity, resampled
+from setpoint.decisions.rule import DecisionRule
+from setpoint.expressions import Columns, Constraint, Domain, Expression, Task
+from setpoint.goals import Goal, check, lower
+
+ASSUMPTION = (
+    "It holds if the tested rows are a random sample of the rows to come and nothing (training, "
+    "tuning, choosing among models) has seen them; it does not cover drift."
+)
+_WAY = (
+    "{how}; a proof needs rows that nothing has seen. Pass other rows, or choose and prove in one "
+    "step: tune(goal, y, scores, prove=…, reference=…)"
+)
+
+
+def certify(
+    goal: Goal | Expression | str,
+    rule: DecisionRule,
+    y_true: Any,
+    scores: Any,
+    confidence: float = 0.95,
+    *,
+    sample_weight: Any = None,
+    weight_bound: float | None = None,
+    group: Any = None,
+    query: Any = None,
+    prevalence: Sequence[float] | float | None = None,
+    seen: Iterable[Any] = (),
+) -> Certificate:
+    """Test every constraint of a goal on rows that nothing has seen.
+
+    A constraint is PROVEN if "it is broken" can be rejected at level 1 − confidence, REFUTED if "it
+    holds" can, NOT PROVEN otherwise. Several constraints are proven together, each at the full
+    level (intersection–union).
+
+    Parameters
+    ----------
+    goal : Goal, str or Expression
+        Usually the rule's own; other bounds may be asked for.
+    rule : DecisionRule
+    y_true, scores : array-like
+        As for :func:`tune`: rows drawn like those to come, untouched by training, tuning and
+        selection. They are touched once: the rule remembers them, and a second ``certify`` of it
+        on them raises.
+    confidence : float
+    sample_weight, group, query : array-like, optional
+        As for :func:`tune`.
+    weight_bound : float, optional
+        The largest weight that a row can have at all. Without it weighted rows prove nothing.
+    prevalence : pair of float, or float, optional
+        Certify for every share of positives in this range instead of that of these rows: exact for
+        metrics of one binary table, since recall and FPR do not move with the prevalence.
+    seen : iterable of Certificate, DecisionRule or Fingerprint
+        Whose rows are used up: rows that are among them raise.
+
+    Returns
+    -------
+    Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, setpoint as sp
+    >>> y, scores = np.repeat([0, 1], 60), np.linspace(0, 1, 120)
+    >>> rule = sp.tune("maximize recall subject to precision >= 0.9", y[::2], scores[::2])
+    >>> sp.certify(rule.goal, rule, y[1::2], scores[1::2], confidence=0.9).verdict
+    'PROVEN'
+    """
+    delta = check_confidence(confidence)
+    if not isinstance(rule, OperatingPoint):
+        raise KindError(
+            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
+        )
+    goal = lower(check(Goal.of(goal), rule.task))
+    columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
+    if weight_bound is not None:
+        _check_weights(columns, weight_bound)
+    rows = Fingerprint.of(columns)
+    if isinstance(rule, DecisionRule):
+        own = () if rule.chosen_on is None else (rule.chosen_on,)
+        refuse_seen(rows, own, "certify rows", _WAY.format(how="to choose the rule (tune)"))
+        refuse_seen(rows, rule.touched, "certify rows", _WAY.format(how="to certify this rule"))
+    refuse_seen(rows, fingerprints(seen), "certify rows", _WAY.format(how="before (seen=)"))
+    made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
+    if isinstance(rule, DecisionRule):
+        rule.touched.append(rows)
+    return made
+
+
+def fingerprints(seen: Any) -> list[Fingerprint]:
+    """The rows that certificates and rules have used up."""
+    items = [seen] if isinstance(seen, Certificate | OperatingPoint | Fingerprint) else list(seen)
+    found: list[Fingerprint] = []
+    for item in items:
+        if isinstance(item, DecisionRule):
+            found += item.seen
+        elif isinstance(item, Certificate):
+            found.append(item.fingerprint)
+        elif isinstance(item, Fingerprint):
+            found.append(item)
+        else:
+            raise KindError(f"seen= takes certificates, rules and fingerprints; got {item!r}")
+    return found
+
+
+def examine(
+    goal: Goal,
+    point: OperatingPoint,
+    columns: Columns,
+    rows: Fingerprint,
+    delta: float,
+    weight_bound: float | None = None,
+    prevalence: tuple[float, ...] = (),
+) -> Certificate:
+    """The certificate of a rule on columns that hold its decisions."""
+    task = declared(goal, columns)
+    columns = replace(columns, task=task)
+    findings = []
+    for constraint in goal.constraints:
+        subject = subject_of(constraint, columns, weight_bound, prevalence, point)
+        findings.append(_finding(constraint, subject, delta, len(goal.constraints), columns.size))
+    objective = goal.objective.expand(Domain(columns))
+    reading = _quantity(objective, columns, weight_bound, point, str(goal.objective))
+    return Certificate(
+        verdict=_verdict([f.verdict for f in findings]),
+        goal=goal,
+        confidence=1 - delta,
+        findings=tuple(findings),
+        value=reading.value,
+        interval=(reading.lower(delta / 2), reading.upper(delta / 2)),
+        interval_how=reading.how,
+        rows=columns.size,
+        point=replace(_plain(point), task=task),
+        fingerprint=rows,
+        assumption=_assumption(prevalence, point),
+        weight_bound=weight_bound,
+        prevalence=prevalence,
+    )
+
+
+def subject_of(
+    constraint: Constraint,
+    columns: Columns,
+    weight_bound: float | None,
+    prevalence: tuple[float, ...],
+    point: OperatingPoint,
+) -> tuple[Quantity, float]:
+    """What a constraint bounds, and the bound: left and a number, or left − right and 0."""
+    domain = Domain(columns)
+    left, right = (side.expand(domain) for side in constraint.sides)
+    if constraint.right.needs():
+        body, asked, name = left - right, 0.0, f"{constraint.left} - {constraint.right}"
+    else:
+        body, asked = left, float(constraint.right.read({}).value)
+        name = str(constraint.left)
+    if prevalence:
+        return at_prevalence(body, columns, prevalence, name, constraint), asked
+    return _quantity(body, columns, weight_bound, point, name), asked
+
+
+def _quantity(
+    ground: Expression,
+    columns: Columns,
+    weight_bound: float | None,
+    point: OperatingPoint,
+    name: str,
+) -> Quantity:
+    if point.kind == "top-k":  # which rows are decided depends on all the others
+        reading = ground.read({leaf: leaf.measure(columns) for leaf in ground.leaves()})
+        value = float(reading.value) if bool(reading.defined) else None
+        return resampled(ground, columns, value)
+    return quantity(ground, columns, weight_bound, name)
+
+
+def _finding(
+    constraint: Constraint,
+    subject: tuple[Quantity, float],
+    delta: float,
+    several: int,
+    size: int,
+) -> Finding:
+    found, asked = subject
+    against = {">=": "<=", "<=": ">="}
+    if constraint.op == "==":
+        proven = False
+        refuted = any(_strictly(found, op, asked, delta / several / 2) for op in against)
+        bound = asked
+    else:
+        proven = found.exact and found.proves(constraint.op, asked, delta)
+        refuted = found.exact and _strictly(found, against[constraint.op], asked, delta / several)
+        bound = found.lower(delta) if constraint.op == ">=" else found.upper(delta)
+    verdict = PROVEN if proven else REFUTED if refuted and not proven else NOT_PROVEN
+    needed = None
+    if verdict == NOT_PROVEN and constraint.op != "==":
+        needed = rows_needed(found, constraint.op, asked, delta, size)
+    return Finding(
+        constraint=str(constraint),
+        verdict=verdict,
+        value=found.value,
+        op=constraint.op,
+        asked=asked,
+        bound=float(bound),
+        how=found.how,
+        exact=found.exact,
+        evidence=tuple(Evidence(r.name, r.k, r.n) for r in found.rates),
+        needed=needed,
+    )
+
+
+def _strictly(found: Quantity, op: str, bound: float, delta: float) -> bool:
+    """Whether the quantity is proven to be on that side of the bound, the bound itself left out."""
+    value = found.value
+    if value is None or value == bound:
+        return False
+    return found.proves(op, bound, delta) and (value < bound if op == "<=" else value > bound)
+
+
+def _verdict(verdicts: list[str]) -> str:
+    if verdicts and all(v == PROVEN for v in verdicts):
+        return PROVEN
+    return REFUTED if REFUTED in verdicts else NOT_PROVEN
+
+
+def declared(goal: Goal, columns: Columns) -> Task:
+    """The task with the groups declared that the goal speaks of."""
+    groups = {name: columns.group_values(name) for name in goal.columns}
+    return replace(columns.task, groups={**dict(columns.task.groups), **groups})
+
+
+def _plain(point: OperatingPoint) -> OperatingPoint:
+    return OperatingPoint(**OperatingPoint.point_from_json(point.point_to_json()))
+
+
+def _assumption(prevalence: tuple[float, ...], point: OperatingPoint) -> str:
+    words = ASSUMPTION
+    if prevalence:
+        low, high = (100 * x for x in prevalence)
+        words += (
+            f" Certified for any share of positives from {low:g}% to {high:g}%, if nothing but "
+            "that share changes."
+        )
+    if point.kind == "top-k":
+        words += " The first k of other rows are another rule, so this proves nothing."
+    return words
+
+
+def _range(prevalence: Any) -> tuple[float, ...]:
+    if prevalence is None:
+        return ()
+    ends = [prevalence, prevalence] if is_real(prevalence) else list(prevalence)
+    if len(ends) != 2 or not all(is_real(x) and 0 < x < 1 for x in ends) or ends[0] > ends[1]:
+        raise DataError(
+            f"prevalence is a share of positives, or a pair (low, high) of them, between 0 and 1; "
+            f"got {prevalence!r}"
+        )
+    return float(ends[0]), float(ends[1])
+
+
+def _check_weights(columns: Columns, bound: Any) -> None:
+    if not is_real(bound) or not 0 < bound < math.inf:
+        raise DataError(f"weight_bound is the largest weight a row can have; got {bound!r}")
+    if columns.weight is None:
+        raise KindError("weight_bound= belongs to sample_weight=; leave it out")
+    heaviest = float(columns.weight.max())
+    if heaviest > bound:
+        raise DataError(f"a row weighs {heaviest:g}, more than weight_bound={bound:g}")

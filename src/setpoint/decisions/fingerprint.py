@@ -1,0 +1,121 @@
+"""The fingerprint of some rows: known again when they come back, in any order or among others.
+
+A row's mark is a 64-bit hash of its label and its scores. The digest is the sum of all marks, the
+same for the same rows in any order. The sketch is the least marks of rows that no other row equals:
+sets that have rows in common have the least marks of those in common (bottom-k sampling, Cohen &
+Kaplan 2007). Rows that are alike (scores of a few values) have no sketch: only the whole set is
+known again. Rows scored anew by another model are other rows to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setpoint._core.errors import DataError, FileError
+from setpoint.expressions import Columns
+
+KEPT = 256  #: marks in a sketch
+_FEW, _SHARE = 8, 0.04  # this many common marks, and this share of those compared, are no accident
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What some rows are known by.
+
+    Attributes
+    ----------
+    rows : int
+    digest : str
+    sketch : tuple of int
+    """
+
+    rows: int
+    digest: str
+    sketch: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Columns) -> Fingerprint:
+        """The fingerprint of labels and scores."""
+        marks = _marks(columns)
+        digest = int(np.sum(marks, dtype=np.uint64)) ^ int(np.bitwise_xor.reduce(marks))
+        least = np.sort(_least(marks, 4 * KEPT))
+        alone = np.ones(least.size, bool)
+        alone[1:] &= least[1:] != least[:-1]
+        alone[:-1] &= least[:-1] != least[1:]
+        distinct = least[alone]
+        sketch = distinct[:KEPT].tolist() if distinct.size >= 0.9 * least.size else []
+        return cls(columns.size, f"{digest:016x}", tuple(sketch))
+
+    def shares_rows(self, other: Fingerprint) -> bool:
+        """Whether rows of the other are among these."""
+        if (self.rows, self.digest) == (other.rows, other.digest):
+            return True
+        if not self.sketch or not other.sketch:
+            return False
+        reach = min(self._reach(), other._reach())
+        a, b = ({m for m in f.sketch if m <= reach} for f in (self, other))
+        common = len(a & b)
+        return common >= min(_FEW, len(a), len(b)) and common > _SHARE * len(a | b)
+
+    def _reach(self) -> float:
+        """The mark up to which the sketch is complete."""
+        return self.sketch[-1] if len(self.sketch) == KEPT else float("inf")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        return {
+            "rows": self.rows,
+            "digest": self.digest,
+            "sketch": [f"{m:016x}" for m in self.sketch],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Fingerprint:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            marks = tuple(int(m, 16) for m in data["sketch"])
+            return cls(int(data["rows"]), str(data["digest"]), marks)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileError(f"this is not a fingerprint: {error!r}") from error
+
+    def __str__(self) -> str:
+        return self.digest[:8]
+
+
+def refuse_seen(rows: Fingerprint, seen: Iterable[Fingerprint], what: str, way: str) -> None:
+    """Raise where some of the rows were used before."""
+    for other in seen:
+        if rows.shares_rows(other):
+            some = "" if rows == other else "some of "
+            raise DataError(f"{some}the {what} were already used {way}")
+
+
+def _least(marks: np.ndarray, count: int) -> np.ndarray:
+    return marks if marks.size <= count else np.partition(marks, count - 1)[:count]
+
+
+def _marks(columns: Columns) -> np.ndarray:
+    """One 64-bit mark per row (the finalizer of splitmix64, Steele et al. 2014)."""
+    n = columns.size
+    marks = np.zeros(n, np.uint64)
+    spare = np.empty(n, np.uint64)
+    for part in (np.asarray(columns.scores), np.asarray(columns.actual)):
+        table = part.reshape(n, -1)
+        for j in range(table.shape[1]):
+            np.add(table[:, j], 0.0, out=spare.view(np.float64), casting="unsafe")  # −0 as 0
+            marks ^= spare
+            _mix(marks, spare)
+    return marks
+
+
+def _mix(x: np.ndarray, spare: np.ndarray) -> None:
+    """Stir each number, in place."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        np.right_shift(x, np.uint64(shift), out=spare)
+        x ^= spare
+        x *= np.uint64(factor)

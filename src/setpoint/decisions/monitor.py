@@ -1,0 +1,441 @@
+"""`Monitor`: whether a promise still holds, watched row by row as labels arrive.
+
+Valid at every moment: a promise that holds is ever called broken with probability at most δ, no
+matter how often one looks and when one stops (see :mod:`setpoint.decisions.wealth`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setpoint._core.errors import DataError, FileError, GoalError, KindError, SetpointError
+from setpoint._core.files import write_text
+from setpoint._core.words import listing
+from setpoint.decisions.applied import applied
+from setpoint.decisions.certificate import Certificate, read_json
+from setpoint.decisions.certify import subject_of
+from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
+from setpoint.decisions.frontier import number_from, number_to
+from setpoint.decisions.quantities import Constant, Extreme, Pair, Quantity
+from setpoint.decisions.rates import Rate, shares
+from setpoint.decisions.wealth import STAKES, grown, held, mean_wealth
+from setpoint.expressions import Columns, Constraint
+
+HOLDS, BROKEN, AGAIN = "holds", "broken", "re-certified"
+NOT_MONITORABLE = "not monitorable"
+LABELS = ("all", "flagged")
+FORMAT = "setpoint monitor 1"
+_TRACE = 2000  #: points of the trace that are kept
+
+
+@dataclass(frozen=True, eq=False)
+class _Claim:
+    """E[z] ≥ 0, for rows (or pairs of rows) that have a say in it."""
+
+    name: str
+    low: float
+    high: float
+    values: Any  # columns -> z of each row that has a say, and its place; of a pair, two such z
+    paired: bool = False
+
+
+@dataclass
+class _Watch:
+    """The state of one claim."""
+
+    claim: _Claim
+    seen: int = 0
+    against: np.ndarray = field(default_factory=lambda: np.full(STAKES.size, -np.inf))
+    favour: np.ndarray = field(default_factory=lambda: np.zeros(STAKES.size))
+    worst: float = 0.0
+    best: float = 0.0
+    total: float = 0.0
+    waiting: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+
+    def feed(self, columns: Columns, limit: float) -> int | None:
+        """Bet on the rows; the row at which the evidence against the claim passes the limit."""
+        z, places = self._pairs(columns) if self.claim.paired else self.claim.values(columns)
+        if z.size == 0:
+            return None
+        against = grown(self.against, -z, max(self.claim.high, 1e-12), self.seen)
+        favour = held(self.favour, z, max(-self.claim.low, 1e-12))
+        self.against, self.favour = against[-1], favour[-1]
+        self.seen += z.size
+        self.total += float(z.sum())
+        trace = mean_wealth(against)
+        self.worst = max(self.worst, float(trace.max()))
+        self.best = max(self.best, float(mean_wealth(favour).max()))
+        passed = np.flatnonzero(trace >= limit)
+        return int(places[passed[0]]) if passed.size else None
+
+    def _pairs(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the two groups in pairs, as they come; the rest waits."""
+        queues = [
+            [*old, *new] for old, new in zip(self.waiting, self.claim.values(columns), strict=True)
+        ]
+        ready = min(map(len, queues))
+        z = np.array(queues[0][:ready]) + np.array(queues[1][:ready])
+        self.waiting = (queues[0][ready:], queues[1][ready:])
+        return z, np.full(ready, columns.size - 1)  # of a pair only the batch is known
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.claim.name,
+            "seen": self.seen,
+            "against": [number_to(x) for x in self.against.tolist()],
+            "favour": [number_to(x) for x in self.favour.tolist()],
+            "worst": self.worst,
+            "best": self.best,
+            "total": self.total,
+            "waiting": [list(w) for w in self.waiting],
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        if data["name"] != self.claim.name:
+            raise FileError(f'this monitor is damaged: it has "{data["name"]}" out of place')
+        self.seen = int(data["seen"])
+        self.against = np.array([number_from(x) for x in data["against"]], float)
+        self.favour = np.array([number_from(x) for x in data["favour"]], float)
+        if self.against.shape != STAKES.shape or self.favour.shape != STAKES.shape:
+            raise FileError("this monitor is damaged: its bets have the wrong number")
+        self.worst, self.best, self.total = (float(data[k]) for k in ("worst", "best", "total"))
+        self.waiting = ([*map(float, data["waiting"][0])], [*map(float, data["waiting"][1])])
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One constraint under watch.
+
+    Attributes
+    ----------
+    constraint : str
+    status : {"holds", "broken", "re-certified", "not monitorable"}
+    evidence : float
+        Against it: 1 at the start, broken where it reaches 1/δ (for each of its claims).
+    rows : int
+        That have had a say.
+    why : str
+        Why it cannot be monitored; empty where it can.
+    """
+
+    constraint: str
+    status: str
+    evidence: float
+    rows: int
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.status == NOT_MONITORABLE:
+            return f"{self.constraint}: {self.status}, {self.why}"
+        return f"{self.constraint}: {self.status} after {self.rows:,} rows that have a say"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a monitor says.
+
+    Attributes
+    ----------
+    status : {"holds", "broken", "re-certified", "not monitorable"}
+        holds: nothing speaks against the promise yet. broken: it does not hold, with error at most
+        1 − confidence for ever. re-certified: the new rows alone prove it again.
+    rows : int
+        Fed so far.
+    alarm : int or None
+        The row at which it was called broken.
+    watched : tuple of Watched
+    confidence : float
+    """
+
+    status: str
+    rows: int
+    alarm: int | None
+    watched: tuple[Watched, ...]
+    confidence: float
+
+    def __str__(self) -> str:
+        head = f"{self.status.upper()} after {self.rows:,} rows"
+        if self.alarm is not None:
+            head += f", since row {self.alarm:,} (error at most {1 - self.confidence:.3g} for ever)"
+        return "\n".join([f"{head}.", *(f"  {w}." for w in self.watched)])
+
+
+class Monitor:
+    """Watches the constraints of a certificate on labelled rows as they come.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    labels : {"all", "flagged"}
+        Whether the labelled rows are a random sample of all rows, or only of those that were
+        decided positive. Of the latter, precision can be watched and recall cannot.
+
+    Notes
+    -----
+    The rows must come in an order that does not depend on what was decided or found, such as that
+    of arrival, and each once.
+
+    Examples
+    --------
+    >>> import numpy as np, setpoint as sp
+    >>> random = np.random.default_rng(0)
+    >>> y = random.random(900) < 0.5
+    >>> scores = y + random.normal(size=900)
+    >>> goal = "maximize recall subject to precision >= 0.7"
+    >>> rule = sp.tune(goal, y[:300], scores[:300])
+    >>> monitor = sp.Monitor(sp.certify(goal, rule, y[300:600], scores[300:600]))
+    >>> monitor.update(y[600:], scores[600:]).status
+    'holds'
+    """
+
+    def __init__(self, certificate: Certificate, *, labels: str = "all") -> None:
+        if not isinstance(certificate, Certificate):
+            raise KindError(f"a Certificate is needed, from sp.certify; got {certificate!r}")
+        if labels not in LABELS:
+            raise KindError(f"labels is {listing(LABELS)}; got {labels!r}")
+        if not certificate.goal.constraints:
+            raise GoalError(f'"{certificate.goal}" promises nothing; there is nothing to monitor')
+        self.certificate = certificate
+        self.labels = labels
+        self.rows = 0
+        self.alarm: int | None = None
+        self.trace: list[tuple[int, float]] = []  #: (rows so far, ln of the evidence)
+        self._fed: list[Fingerprint] = []
+        self._watches: list[tuple[Constraint, list[_Watch], str]] = []
+        for constraint in certificate.goal.constraints:
+            claims, why = _claims(constraint, certificate, labels)
+            self._watches.append((constraint, [_Watch(c) for c in claims], why))
+
+    @property
+    def status(self) -> str:
+        """The status of the whole promise."""
+        return self.report().status
+
+    def update(
+        self,
+        y_true: Any,
+        scores: Any,
+        *,
+        sample_weight: Any = None,
+        group: Any = None,
+    ) -> Report:
+        """Feed labelled rows, in the order they came; returns what is known now."""
+        point = self.certificate.point
+        columns = applied(point, y_true, scores, sample_weight=sample_weight, group=group)
+        self._refuse(columns)
+        claims = sum(len(watches) for _, watches, _ in self._watches)
+        limit = np.log(max(claims, 1) / (1 - self.certificate.confidence))
+        alarms: list[int] = []
+        for _, watches, _ in self._watches:
+            for watch in watches:
+                passed = watch.feed(columns, limit)
+                if passed is not None:
+                    alarms.append(self.rows + passed + 1)
+        if self.alarm is None and alarms:
+            self.alarm = min(alarms)
+        self.rows += columns.size
+        now = max(
+            (float(mean_wealth(w.against)) for _, ws, _ in self._watches for w in ws if w.seen),
+            default=0.0,
+        )
+        self.trace = _thinned([*self.trace, (self.rows, now)])
+        return self.report()
+
+    def _refuse(self, columns: Columns) -> None:
+        if (self.certificate.weight_bound is None) != (columns.weight is None):
+            with_ = "without" if columns.weight is not None else "with"
+            raise DataError(
+                f"the certificate was made {with_} sample_weight; feed the monitor rows like those"
+            )
+        if columns.weight is not None:
+            heaviest = float(columns.weight.max())
+            if heaviest > (self.certificate.weight_bound or 0.0):
+                raise DataError(
+                    f"a row weighs {heaviest:g}, more than the certificate's weight_bound"
+                )
+        rows = Fingerprint.of(columns)
+        way = "to certify the rule; a monitor needs rows that came later"
+        refuse_seen(rows, [self.certificate.fingerprint], "rows", way)
+        refuse_seen(rows, self._fed, "rows", "by this monitor; feed each row once")
+        self._fed.append(Fingerprint(rows.rows, rows.digest))
+
+    def report(self) -> Report:
+        """What is known now."""
+        delta = 1 - self.certificate.confidence
+        claims = sum(len(watches) for _, watches, _ in self._watches)
+        watched = []
+        for constraint, watches, why in self._watches:
+            worst = max((w.worst for w in watches), default=0.0)
+            rows = sum(w.seen for w in watches)
+            if not watches:
+                status = NOT_MONITORABLE
+            elif worst >= np.log(claims / delta):
+                status = BROKEN
+            elif all(w.best >= np.log(1 / delta) for w in watches):
+                status = AGAIN
+            else:
+                status = HOLDS
+            watched.append(
+                Watched(str(constraint), status, float(np.exp(min(worst, 700))), rows, why)
+            )
+        said = [w.status for w in watched]
+        can = [s for s in said if s != NOT_MONITORABLE]
+        if BROKEN in said:
+            status = BROKEN
+        elif not can:
+            status = NOT_MONITORABLE
+        else:
+            status = AGAIN if all(s == AGAIN for s in said) else HOLDS
+        return Report(status, self.rows, self.alarm, tuple(watched), self.certificate.confidence)
+
+    # --- files -------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        return {
+            "format": FORMAT,
+            "certificate": self.certificate.to_json(),
+            "labels": self.labels,
+            "rows": self.rows,
+            "alarm": self.alarm,
+            "trace": [list(point) for point in self.trace],
+            "fed": [f.to_json() for f in self._fed],
+            "watches": [[w.to_json() for w in watches] for _, watches, _ in self._watches],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Monitor:
+        """Read what :meth:`to_json` wrote."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise FileError(f'this is not a monitor: it lacks "format": "{FORMAT}"')
+        try:
+            made = cls(Certificate.from_json(data["certificate"]), labels=data["labels"])
+            made.rows, made.alarm = int(data["rows"]), data["alarm"]
+            made.trace = [(int(n), float(e)) for n, e in data["trace"]]
+            made._fed = [Fingerprint.from_json(f) for f in data["fed"]]
+            for (_, watches, _), saved in zip(made._watches, data["watches"], strict=True):
+                for watch, state in zip(watches, saved, strict=True):
+                    watch.restore(state)
+            return made
+        except SetpointError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FileError(f"this monitor is damaged: {error!r}. Begin another") from error
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the monitor as JSON (temporary name, then rename)."""
+        return write_text(path, json.dumps(self.to_json(), allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Monitor:
+        """Read a monitor that :meth:`save` wrote; nothing in the file is executed."""
+        return cls.from_json(read_json(path, "a monitor"))
+
+
+def _thinned(trace: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Every second point of the older half, once there are many."""
+    if len(trace) <= _TRACE:
+        return trace
+    half = len(trace) // 2
+    return [*trace[:half:2], *trace[half:]]
+
+
+# --- claims ----------------------------------------------------------------------------------
+
+
+def _claims(
+    constraint: Constraint, certificate: Certificate, labels: str
+) -> tuple[list[_Claim], str]:
+    """The claims on single rows that a constraint consists of, or why there are none."""
+    point = certificate.point
+    if point.kind == "top-k":
+        return [], "the first k of other rows are another rule"
+    if constraint.op == "==":
+        return [], "an equality is not a promise that rows can keep"
+    if certificate.prevalence:
+        return [], "a promise over a range of prevalences says nothing of single rows"
+    none = _no_rows(certificate)
+    subject, asked = subject_of(constraint, none, certificate.weight_bound, (), point)
+    sign = 1.0 if constraint.op == ">=" else -1.0
+    atoms = _atoms(subject, sign > 0)
+    if atoms is None:
+        return [], "it is no rate of rows, nor several; watch the rates it is made of"
+    if labels == "flagged" and not all(isinstance(a, Rate) and a.flagged for a in atoms):
+        return [], "labels on flagged rows alone cannot show it"
+    return [_claim(a, sign, asked, str(constraint)) for a in atoms], ""
+
+
+def _atoms(subject: Quantity, at_least: bool) -> list[Rate | Pair] | None:
+    if isinstance(subject, Rate):
+        return [subject]
+    if isinstance(subject, Pair):
+        linear = all(r.possible[:, 1].min() == r.possible[:, 1].max() for r in subject.rates)
+        return [subject] if linear else None
+    if isinstance(subject, Extreme) and (subject.sign > 0) == at_least:
+        found: list[Rate | Pair] = []
+        for item in subject.items:
+            if isinstance(item, Constant):
+                continue
+            inner = _atoms(item, at_least)
+            if inner is None:
+                return None
+            found += inner
+        return found
+    return None
+
+
+def _claim(atom: Rate | Pair, sign: float, asked: float, name: str) -> _Claim:
+    if isinstance(atom, Rate):
+        z = sign * atom.reach * (atom.possible[:, 0] - asked * atom.possible[:, 1])
+
+        def values(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+            n, d = shares(atom.top, columns), shares(atom.bottom, columns)
+            rows = sign * (n - asked * d)
+            if columns.weight is not None:
+                rows = rows * columns.weight
+            say = np.flatnonzero((n != 0) | (d != 0))
+            return rows[say], say
+
+        return _Claim(name, float(min(z.min(), 0.0)), float(max(z.max(), 0.0)), values)
+    a, b, e = atom.plane(asked)
+    ends = [(sign * (a * x + e), sign * (a * y + e)) for x, y in [atom.one.span]]
+    others = [(sign * b * x, sign * b * y) for x, y in [atom.two.span]]
+
+    def both(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        return (
+            sign * (a * _each(atom.one, columns) + e),
+            sign * b * _each(atom.two, columns),
+        )
+
+    low = min(ends[0]) + min(others[0])
+    high = max(ends[0]) + max(others[0])
+    return _Claim(name, min(low, 0.0), max(high, 0.0), both, paired=True)
+
+
+def _each(r: Rate, columns: Columns) -> np.ndarray:
+    """N / D of each row that has a say, for a rate whose rows all weigh the same."""
+    n, d = shares(r.top, columns), shares(r.bottom, columns)
+    say = d != 0
+    return n[say] / d[say]
+
+
+def _no_rows(certificate: Certificate) -> Columns:
+    """Columns without rows, for what follows from the goal alone."""
+    task = certificate.point.task
+    shape = (0, len(task.classes or ())) if task.kind == "multilabel" else (0,)
+    kind = np.int64 if task.kind == "multiclass" else bool
+    return Columns(
+        task,
+        np.zeros(shape, kind),
+        decided=np.zeros(shape, kind),
+        weight=None if certificate.weight_bound is None else np.zeros(0),
+        groups={name: np.zeros(0, object) for name, _ in task.groups},
+        abstained=np.zeros(0, bool) if certificate.point.kind == "abstain" else None,
+    )

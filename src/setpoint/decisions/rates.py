@@ -1,0 +1,342 @@
+"""A rate, certified: a linear-fractional metric N / D as k of n, or as the mean of bounded rows.
+
+With Nᵢ and Dᵢ the shares of row i in the two sums, N / D ≥ c clears to a mean,
+
+    E[N] / E[D] ≥ c   ⇔   E[z] ≥ 0,   z = N − c D        (E[D] > 0)
+
+the same clearing that training uses. Which pairs (N, D) a row can have at all follows from the
+events alone, never from the rows seen. Where there are two (leaving out (0, 0)) the metric is a
+*pure rate*: it depends only on the share p of rows with the first of them,
+
+    M(p) = (p N₁ + (1−p) N₂) / (p D₁ + (1−p) D₂)
+
+and p is binomial, exactly. Precision, recall, accuracy are; so are F1 and Jaccard, over the rows
+that are not true negatives. Where there are more, or where rows have weights, bets decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from setpoint.decisions import betting, bounds
+from setpoint.expressions import Columns, Total
+from setpoint.expressions.events import ACTUAL, BIN, CORRECT, DECIDED, KEPT, Event
+from setpoint.expressions.fractional import Form
+
+MOST_STATES = 200_000
+ORDER = 0  #: seed of the order in which rows are bet on: fixed, so that it cannot be chosen
+_ROUNDS, _POINTS = 5, 17
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """A linear-fractional metric on some rows, with what can be said of it on all rows.
+
+    Parameters
+    ----------
+    name : str
+    possible : numpy.ndarray of shape (m, 2)
+        Every (N, D) that a row can have, (0, 0) aside; sorted by N / D, the greatest first.
+    counts : numpy.ndarray of shape (m,) or None
+        Rows that have each; None where rows are weighted.
+    rows : betting.Rows or None
+        In the order of the bets; None for a pure rate, which needs no order.
+    top, bottom : Form
+        N and D as sums of totals.
+    reach : float
+        The largest weight there can be; 1 without weights.
+    flagged : bool
+        Whether only rows that are decided positive have a say in it.
+    """
+
+    name: str
+    possible: np.ndarray
+    counts: np.ndarray | None
+    rows: betting.Rows | None
+    top: Form
+    bottom: Form
+    reach: float = 1.0
+    flagged: bool = False
+
+    exact = True
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def pure(self) -> bool:
+        """Whether it is a share of rows, so that binomial tests are exact."""
+        return self.rows is None
+
+    @property
+    def how(self) -> str:
+        """The kind of bound, in words."""
+        return "exact binomial" if self.pure else "betting"
+
+    @property
+    def k(self) -> int | None:
+        """Rows that speak for a high value, where it is a pure rate."""
+        return int(self.counts[0]) if self.rows is None and self.counts is not None else None
+
+    @property
+    def n(self) -> int:
+        """Rows that have a say."""
+        return int(self.counts.sum()) if self.rows is None else self.rows.size  # type: ignore[union-attr]
+
+    @property
+    def value(self) -> float | None:
+        """N / D on these rows; None where D is 0."""
+        if self.counts is not None:
+            top, bottom = self.counts @ self.possible
+        else:
+            top, bottom = self.rows.pairs.sum(0)  # type: ignore[union-attr]
+        return float(top / bottom) if bottom > 0 else None
+
+    def at(self, share: Any) -> Any:
+        """M(p), for a pure rate."""
+        (n1, d1), (n2, d2) = self._two()
+        share = np.asarray(share, float)
+        bottom = share * d1 + (1 - share) * d2
+        top = share * n1 + (1 - share) * n2
+        return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.inf)[()]
+
+    def share(self, value: Any) -> Any:
+        """The p at which M(p) is a value, clipped to [0, 1]."""
+        (n1, d1), (n2, d2) = self._two()
+        value = np.asarray(value, float)
+        a, b = n1 - value * d1, n2 - value * d2
+        slope = np.where(a - b > 0, a - b, 1.0)
+        inner = np.clip(-b / slope, 0.0, 1.0)
+        return np.where(a - b > 0, inner, np.where(b < 0, 1.0, 0.0))[()]
+
+    def _two(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.possible[0], self.possible[-1]
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """The values it can take."""
+        with np.errstate(divide="ignore"):
+            values = self.possible[:, 0] / self.possible[:, 1]
+        return float(values.min()), float(values.max())
+
+    # --- tests -------------------------------------------------------------------------------
+
+    def p_above(self, value: Any) -> Any:
+        """The p-value of "M <= value", for a pure rate: small where M is above."""
+        return bounds.p_above(self.k, self.n, self.share(value))
+
+    def p_below(self, value: Any) -> Any:
+        """The p-value of "M >= value", for a pure rate: small where M is below."""
+        return bounds.p_below(self.k, self.n, self.share(value))
+
+    def proves(self, op: str, bound: float, delta: float) -> bool:
+        """Whether the rows prove ``M op bound`` at level δ."""
+        if self.n == 0:
+            return False
+        if self.pure:
+            low, high = self.span
+            if low == high:
+                return low >= bound if op == ">=" else low <= bound
+            p = self.p_above(bound) if op == ">=" else self.p_below(bound)
+            return bool(p <= delta)
+        sign = 1 if op == ">=" else -1
+        return bool(self._wins(np.array([bound]), sign, delta)[0])
+
+    def lower(self, delta: float) -> float:
+        """M is at least this, with error at most δ."""
+        low, high = self.span
+        if self.n == 0 or low == high:
+            return low
+        if self.pure:
+            return max(low, float(self.at(bounds.lower(self.k, self.n, delta))))
+        return self._edge(low, high, 1, delta)
+
+    def upper(self, delta: float) -> float:
+        """M is at most this, with error at most δ."""
+        low, high = self.span
+        if self.n == 0 or low == high:
+            return high
+        if self.pure:
+            return min(high, float(self.at(bounds.upper(self.k, self.n, delta))))
+        return self._edge(high, low, -1, delta)
+
+    def _edge(self, start: float, end: float, sign: int, delta: float) -> float:
+        """From the end that is sure towards the other: the last bound before the first unproven."""
+        end = end if np.isfinite(end) else self._beyond(start, sign, delta)
+        for _ in range(_ROUNDS):
+            points = np.linspace(start, end, _POINTS)
+            proven = self._wins(points, sign, delta)
+            proven[0] = True
+            if proven.all():
+                return float(end)
+            first = int(np.argmin(proven))
+            start, end = float(points[first - 1]), float(points[first])
+        return start
+
+    def _beyond(self, start: float, sign: int, delta: float) -> float:
+        """A value of an unbounded ratio that is surely not proven."""
+        step = max(1.0, abs(self.value or 0.0))
+        while self._wins(np.array([start + sign * step]), sign, delta)[0]:
+            step *= 2
+        return start + sign * step
+
+    def _wins(self, points: np.ndarray, sign: int, delta: float) -> np.ndarray:
+        z = sign * (self.possible[:, 0] - np.multiply.outer(points, self.possible[:, 1]))
+        loss = self.reach * np.maximum(-z.min(1), 0.0)
+        assert self.rows is not None
+        return betting.wins(self.rows, points, sign, loss, delta)
+
+
+def rate(
+    name: str, top: Form, bottom: Form, columns: Columns, weight_bound: float | None
+) -> Rate | None:
+    """The rate of two forms on these rows, or None where it has no certified reading."""
+    if None in top or None in bottom:
+        return None  # a count: it grows with the rows, and says nothing of others
+    states = _states([*top, *bottom], columns)  # type: ignore[list-item]
+    if states is None or (columns.weight is not None and weight_bound is None):
+        return None
+    possible = np.stack([shares(top, states), shares(bottom, states)], axis=1)
+    has_say: np.ndarray = possible.any(1)  # type: ignore[assignment]
+    if (possible[:, 1] < 0).any() or not has_say.any():
+        return None
+    flagged = _all_flagged(states, has_say)
+    distinct = np.unique(possible[has_say], axis=0)
+    with np.errstate(divide="ignore"):
+        distinct = distinct[np.argsort(-distinct[:, 0] / distinct[:, 1], kind="stable")]
+    seen = np.stack([shares(top, columns), shares(bottom, columns)], axis=1)
+    reach = 1.0 if columns.weight is None else float(weight_bound or 0.0)
+    if columns.weight is not None:
+        seen = seen * columns.weight[:, None]
+    seen = seen[seen.any(1)]
+    shuffled = np.random.default_rng(ORDER).permutation
+    if columns.weight is not None:
+        rows = betting.Rows.single(seen[shuffled(len(seen))])
+        return Rate(name, distinct, None, rows, top, bottom, reach, flagged)
+    which = np.zeros(len(seen), np.int64)
+    for j, pair in enumerate(distinct):
+        which[(seen == pair).all(1)] = j
+    counts = np.bincount(which, minlength=len(distinct)).astype(float)
+    pure = len(distinct) <= 2
+    rows = None if pure else betting.Rows.counted(distinct, which[shuffled(len(which))])
+    return Rate(name, distinct, counts, rows, top, bottom, reach, flagged)
+
+
+def apart(a: Rate, b: Rate, columns: Columns) -> bool:
+    """Whether no row can have a say in both, so that they are independent."""
+    totals = [total for form in (a.top, a.bottom, b.top, b.bottom) for total in form]
+    states = _states(totals, columns)  # type: ignore[arg-type]
+    if states is None:
+        return False
+    say = [
+        shares(r.top, states).astype(bool) | shares(r.bottom, states).astype(bool) for r in (a, b)
+    ]
+    return not (say[0] & say[1]).any()
+
+
+def shares(form: Form, columns: Columns) -> np.ndarray:
+    """Each row's share in a weighted sum of totals."""
+    whole = np.zeros(columns.size)
+    for total, coefficient in form.items():
+        if total is None:
+            continue
+        member = columns.membership(total.event)
+        whole += coefficient * (1.0 if member is None else np.asarray(member, float))
+    return whole
+
+
+# --- what a row can be ---------------------------------------------------------------------------
+
+
+def _states(totals: list[Total], columns: Columns) -> Columns | None:
+    """One row for everything a row can be, as far as the events of the totals can tell.
+
+    More than can occur does no harm, less would: all classes, all groups and one group more.
+    """
+    if any(total.quantity != "one" or total.event.about(BIN) for total in totals):
+        return None  # errors of regression have no bound
+    events = [total.event for total in totals]
+    groups = _group_states(events, columns)
+    kept = [False, True] if columns.abstained is not None else [False]
+    sides = _sides(events, columns)
+    size = len(sides) * len(kept) * int(np.prod([len(v) for v in groups.values()] or [1]))
+    if not sides or size > MOST_STATES:
+        return None
+    rows: list[Any] = list(product(sides, kept, *groups.values()))
+    actual, decided = (np.array([row[0][i] for row in rows]) for i in (0, 1))
+    return replace(
+        columns,
+        actual=actual,
+        decided=decided,
+        scores=None,
+        weight=None,
+        query=None,
+        abstained=np.array([row[1] for row in rows]) if columns.abstained is not None else None,
+        groups={
+            name: np.array([row[2 + j] for row in rows], dtype=object)
+            for j, name in enumerate(groups)
+        },
+    )
+
+
+def _sides(events: list[Event], columns: Columns) -> list[tuple]:
+    """Pairs of what a row is and how it is decided."""
+    kind = columns.task.kind
+    if kind == "binary":
+        return list(product([False, True], repeat=2))
+    if kind == "multiclass":
+        return list(product(range(len(columns.classes)), repeat=2))
+    if kind != "multilabel":
+        return []
+    said = {x.value for e in events for x in e.about(DECIDED, ACTUAL, CORRECT)}
+    several = None in said  # all labels at once
+    names = [c for c in columns.classes if several or c in said]
+    if len(names) > 8:
+        return []
+    width = len(columns.classes)
+    places = [columns.classes.index(name) for name in names]
+    sides = []
+    for actual in product([False, True], repeat=len(places)):
+        for decided in product([False, True], repeat=len(places)):
+            both = []
+            for bits in (actual, decided):
+                row = np.zeros(width, bool)
+                row[places] = bits
+                both.append(row)
+            sides.append(tuple(both))
+    return sides
+
+
+def _group_states(events: list[Event], columns: Columns) -> dict[str, list]:
+    own = (DECIDED, ACTUAL, CORRECT, KEPT, BIN)
+    said: dict[str, dict] = {}
+    for event in events:
+        for literal in event.literals:
+            if literal.column not in own:
+                said.setdefault(literal.column, {})[literal.value] = None
+    return {name: [*values, _Other()] for name, values in said.items()}
+
+
+class _Other:
+    """A group that no event names."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+def _all_flagged(states: Columns, has_say: np.ndarray) -> bool:
+    if states.task.kind != "binary" or states.decided is None:
+        return False
+    flagged = np.asarray(states.decided, bool)
+    if states.abstained is not None:
+        flagged = flagged & ~np.asarray(states.abstained, bool)
+    return bool(flagged[has_say].all())
