@@ -6,6 +6,7 @@ from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_c
 from setpoint.decisions.evaluate import Evaluation, evaluate
 from setpoint.decisions.frontier import Frontier
 from setpoint.decisions.monitor import Monitor
+from setpoint.decisions.plan import Need, Option, Plan, plan
 from setpoint.decisions.plots import plot_curve, plot_frontier
 from setpoint.decisions.rule import DecisionRule, Held
 from setpoint.decisions.tune import tune
@@ -20,9 +21,13 @@ __all__ = [
     "Held",
     "MetricCurve",
     "Monitor",
+    "Need",
+    "Option",
+    "Plan",
     "certify",
     "evaluate",
     "metric_curve",
+    "plan",
     "plot_curve",
     "plot_frontier",
     "pr_curve",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from setpoint._core.arrays import to_numpy
+import numpy as np
+
 from setpoint._core.errors import KindError
 from setpoint.decisions.operating import OperatingPoint
-from setpoint.expressions import Columns, take_in, take_scores
+from setpoint.expressions import Columns, take_in
 
 
 def applied(
@@ -27,11 +28,20 @@ def applied(
         )
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
-    more = {"scores": scores, "sample_weight": sample_weight, "group": group, "query": query}
+    columns = take_in(
+        point.task, y_true, scores=scores, sample_weight=sample_weight, group=group, query=query
+    )
+    return with_decisions(point, columns.on_host())
+
+
+def with_decisions(point: OperatingPoint, columns: Columns) -> Columns:
+    """The same rows, decided by a rule; columns on the host."""
+    scores = np.asarray(columns.scores)
+    if point.kind == "offsets":
+        return replace(columns, decided=point.class_index(scores))
     if point.kind == "abstain":
-        columns = take_in(point.task, y_true, **more).on_host()
-        decided, abstained = point.split(take_scores(point.task, scores))
-        return replace(columns, decided=to_numpy(decided), abstained=to_numpy(abstained))
-    needs_group = group if point.kind == "per-group" else None
-    decided = point.decide(scores, group=needs_group, query=query if point.by == "query" else None)
-    return take_in(point.task, y_true, decisions=decided, **more).on_host()
+        decided, abstained = point.split(scores)
+        return replace(columns, decided=decided, abstained=abstained)
+    group = columns.groups if point.kind == "per-group" else None
+    query = columns.query if point.by == "query" else None
+    return replace(columns, decided=point.decide(scores, group=group, query=query))

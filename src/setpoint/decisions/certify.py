@@ -37,6 +37,8 @@ _WAY = (
     "step: tune(goal, y, scores, prove=…, reference=…)"
 )
 
+USED_BEFORE = _WAY.format(how="before (seen=)")
+
 
 def certify(
     goal: Goal | Expression | str,
@@ -104,7 +106,7 @@ def certify(
         own = () if rule.chosen_on is None else (rule.chosen_on,)
         refuse_seen(rows, own, "certify rows", _WAY.format(how="to choose the rule (tune)"))
         refuse_seen(rows, rule.touched, "certify rows", _WAY.format(how="to certify this rule"))
-    refuse_seen(rows, fingerprints(seen), "certify rows", _WAY.format(how="before (seen=)"))
+    refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
     made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
@@ -135,31 +137,57 @@ def examine(
     delta: float,
     weight_bound: float | None = None,
     prevalence: tuple[float, ...] = (),
+    chosen_among: int = 0,
 ) -> Certificate:
-    """The certificate of a rule on columns that hold its decisions."""
+    """The certificate of a rule on columns that hold its decisions.
+
+    Where the rule was chosen among several by tests on these same rows, what they proved is the
+    bounds that were asked for, and no more; and the interval around the objective has to hold for
+    all of them.
+    """
     task = declared(goal, columns)
     columns = replace(columns, task=task)
     findings = []
     for constraint in goal.constraints:
         subject = subject_of(constraint, columns, weight_bound, prevalence, point)
-        findings.append(_finding(constraint, subject, delta, len(goal.constraints), columns.size))
+        found = _finding(constraint, subject, delta, len(goal.constraints), columns.size)
+        findings.append(replace(found, bound=found.asked) if chosen_among else found)
     objective = goal.objective.expand(Domain(columns))
     reading = _quantity(objective, columns, weight_bound, point, str(goal.objective))
+    end = delta / 2 / max(chosen_among, 1)
     return Certificate(
         verdict=_verdict([f.verdict for f in findings]),
         goal=goal,
         confidence=1 - delta,
         findings=tuple(findings),
         value=reading.value,
-        interval=(reading.lower(delta / 2), reading.upper(delta / 2)),
+        interval=(reading.lower(end), reading.upper(end)),
         interval_how=reading.how,
         rows=columns.size,
         point=replace(_plain(point), task=task),
         fingerprint=rows,
-        assumption=_assumption(prevalence, point),
+        assumption=_assumption(prevalence, point, chosen_among),
         weight_bound=weight_bound,
         prevalence=prevalence,
     )
+
+
+def proves(
+    goal: Goal,
+    point: OperatingPoint,
+    columns: Columns,
+    delta: float,
+    weight_bound: float | None = None,
+) -> bool:
+    """Whether every constraint is proven on columns that hold the rule's decisions."""
+    columns = replace(columns, task=declared(goal, columns))
+    for constraint in goal.constraints:
+        found, asked = subject_of(constraint, columns, weight_bound, (), point)
+        if constraint.op == "==" or not found.exact:
+            return False
+        if not found.proves(constraint.op, asked, delta):
+            return False
+    return True
 
 
 def subject_of(
@@ -255,8 +283,13 @@ def _plain(point: OperatingPoint) -> OperatingPoint:
     return OperatingPoint(**OperatingPoint.point_from_json(point.point_to_json()))
 
 
-def _assumption(prevalence: tuple[float, ...], point: OperatingPoint) -> str:
+def _assumption(prevalence: tuple[float, ...], point: OperatingPoint, chosen_among: int) -> str:
     words = ASSUMPTION
+    if chosen_among > 1:
+        words += (
+            f" The rule was chosen here by {chosen_among} tests in an order fixed on other rows, "
+            "which is the one touch of these rows."
+        )
     if prevalence:
         low, high = (100 * x for x in prevalence)
         words += (

@@ -24,7 +24,7 @@ from setpoint.decisions.certify import subject_of
 from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
 from setpoint.decisions.frontier import number_from, number_to
 from setpoint.decisions.quantities import Constant, Extreme, Pair, Quantity
-from setpoint.decisions.rates import Rate, shares
+from setpoint.decisions.rates import FLAGGED, Rate, shares
 from setpoint.decisions.wealth import STAKES, grown, held, mean_wealth
 from setpoint.expressions import Columns, Constraint
 
@@ -367,7 +367,7 @@ def _claims(
     atoms = _atoms(subject, sign > 0)
     if atoms is None:
         return [], "it is no rate of rows, nor several; watch the rates it is made of"
-    if labels == "flagged" and not all(isinstance(a, Rate) and a.flagged for a in atoms):
+    if labels == "flagged" and not all(isinstance(a, Rate) and a.who == FLAGGED for a in atoms):
         return [], "labels on flagged rows alone cannot show it"
     return [_claim(a, sign, asked, str(constraint)) for a in atoms], ""
 

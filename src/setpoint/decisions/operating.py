@@ -154,10 +154,13 @@ class OperatingPoint:
             )
         return _like(out, s)
 
-    def _classes(self, s: Array) -> Array:
+    def class_index(self, s: Array) -> np.ndarray:
+        """The class of each row by its place, for a rule with offsets."""
         # On the host and in float64, as when the offsets were chosen.
-        shifted = to_numpy(s).astype(np.float64) + np.array(self.offsets)
-        labels = np.array(self.task.classes or ())[shifted.argmax(1)]
+        return (to_numpy(s).astype(np.float64) + np.array(self.offsets)).argmax(1)
+
+    def _classes(self, s: Array) -> Array:
+        labels = np.array(self.task.classes or ())[self.class_index(s)]
         numeric = labels.dtype.kind in "biuf"
         return (
             namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels

@@ -74,6 +74,102 @@ def _for_rate(r: Rate, op: str, bound: float, delta: float, size: int, power: fl
     return None if n is None else math.ceil(n * size / r.n)
 
 
+def power_at(
+    quantity: Quantity, op: str, bound: float, delta: float, size: int, rows: int
+) -> float:
+    """The probability that so many fresh rows prove ``quantity op bound``.
+
+    The truth is not taken to be the value itself: for a pure rate the power is averaged over
+    Beta(k + ½, n − k + ½), which keeps a rate seen on few rows from looking sure.
+
+    Parameters
+    ----------
+    quantity : Quantity
+        On ``size`` rows.
+    op, bound, delta
+        As for :func:`rows_needed`.
+    rows : int
+    """
+    value = quantity.value
+    if isinstance(quantity, Constant):
+        return float(quantity.proves(op, bound, delta))
+    if value is None or not quantity.exact or size == 0:
+        return 0.0
+    if isinstance(quantity, Extreme) and (op == ">=") == (quantity.sign > 0):
+        return min(power_at(item, op, bound, delta, size, rows) for item in quantity.items)
+    if isinstance(quantity, Rate) and quantity.pure:
+        return _rate_power(quantity, op, bound, delta, rows / size)
+    edge = quantity.lower(delta) if op == ">=" else quantity.upper(delta)
+    room = value - bound if op == ">=" else bound - value
+    if not math.isfinite(edge):
+        return 0.0
+    here = max(abs(value - edge), 1e-12)
+    there = here * math.sqrt(size / rows)
+    spread = math.hypot(here, there) / special.ndtri(1 - delta)
+    return float(special.ndtr((room - there) / spread))
+
+
+def bound_at(
+    quantity: Quantity, op: str, delta: float, size: int, rows: int, power: float = POWER
+) -> float | None:
+    """The tightest bound that so many fresh rows would prove with the power, at the value seen."""
+    value = quantity.value
+    if isinstance(quantity, Constant) or value is None or not quantity.exact or size == 0:
+        return None
+    if isinstance(quantity, Extreme) and (op == ">=") == (quantity.sign > 0):
+        varying = [item for item in quantity.items if not isinstance(item, Constant)]
+        each = [bound_at(item, op, delta, size, rows, power) for item in varying]
+        known = [b for b in each if b is not None]
+        if len(known) < len(each):
+            return None
+        return min(known) if op == ">=" else max(known)
+    if isinstance(quantity, Rate) and quantity.pure:
+        return _rate_bound(quantity, op, delta, rows / size, power)
+    edge = quantity.lower(delta) if op == ">=" else quantity.upper(delta)
+    if not math.isfinite(edge):
+        return None
+    reach = (edge - value) * (1 + special.ndtri(power) / special.ndtri(1 - delta))
+    return float(value + reach * math.sqrt(size / rows))
+
+
+def _rate_bound(r: Rate, op: str, delta: float, scale: float, power: float) -> float:
+    """With k* of n at the 1 − power quantile, the bound that k* of n proves."""
+    n = math.floor(r.n * scale)
+    share = (r.k or 0) / max(r.n, 1)
+    if op == "<=":
+        k = n - _low_count(n, 1 - share, power)
+        return float(r.at(bounds.upper(k, n, delta))) if n else r.span[1]
+    k = _low_count(n, share, power)
+    return float(r.at(bounds.lower(k, n, delta))) if n else r.span[0]
+
+
+def _low_count(n: int, share: float, power: float) -> int:
+    """The greatest k with P(Bin(n, share) >= k) >= power."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high + 1) // 2
+        if bounds.p_above(middle, n, share) >= power:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+_QUANTILES = (np.arange(15) + 0.5) / 15
+
+
+def _rate_power(r: Rate, op: str, bound: float, delta: float, scale: float) -> float:
+    k, n, floor = float(r.k or 0), float(r.n), float(r.share(bound))
+    if op == "<=":
+        k, floor = n - k, 1 - floor
+    rates = special.betaincinv(k + 0.5, n - k + 0.5, _QUANTILES)
+    expected = n * scale
+    sizes = np.unique(
+        np.maximum(np.round(expected + np.sqrt(expected) * np.array([-1.2, 0, 1.2])), 0)
+    )
+    return float(np.mean([bounds.power(m, rates, floor, delta) for m in sizes]))
+
+
 def least_rows(share: float, floor: float, delta: float, power: float = POWER) -> int | None:
     """The least n from which on n rows prove "rate >= floor" with the power, at that true share.
 

@@ -29,6 +29,7 @@ from setpoint.expressions.events import ACTUAL, BIN, CORRECT, DECIDED, KEPT, Eve
 from setpoint.expressions.fractional import Form
 
 MOST_STATES = 200_000
+ROWS, FLAGGED = "rows", "rows decided positive"  #: who has a say
 ORDER = 0  #: seed of the order in which rows are bet on: fixed, so that it cannot be chosen
 _ROUNDS, _POINTS = 5, 17
 
@@ -50,8 +51,8 @@ class Rate:
         N and D as sums of totals.
     reach : float
         The largest weight there can be; 1 without weights.
-    flagged : bool
-        Whether only rows that are decided positive have a say in it.
+    who : str
+        The rows that have a say in it, in words.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Rate:
     top: Form
     bottom: Form
     reach: float = 1.0
-    flagged: bool = False
+    who: str = ROWS
 
     exact = True
 
@@ -207,7 +208,7 @@ def rate(
     has_say: np.ndarray = possible.any(1)  # type: ignore[assignment]
     if (possible[:, 1] < 0).any() or not has_say.any():
         return None
-    flagged = _all_flagged(states, has_say)
+    who = _who(states, has_say)
     distinct = np.unique(possible[has_say], axis=0)
     with np.errstate(divide="ignore"):
         distinct = distinct[np.argsort(-distinct[:, 0] / distinct[:, 1], kind="stable")]
@@ -219,14 +220,14 @@ def rate(
     shuffled = np.random.default_rng(ORDER).permutation
     if columns.weight is not None:
         rows = betting.Rows.single(seen[shuffled(len(seen))])
-        return Rate(name, distinct, None, rows, top, bottom, reach, flagged)
+        return Rate(name, distinct, None, rows, top, bottom, reach, who)
     which = np.zeros(len(seen), np.int64)
     for j, pair in enumerate(distinct):
         which[(seen == pair).all(1)] = j
     counts = np.bincount(which, minlength=len(distinct)).astype(float)
     pure = len(distinct) <= 2
     rows = None if pure else betting.Rows.counted(distinct, which[shuffled(len(which))])
-    return Rate(name, distinct, counts, rows, top, bottom, reach, flagged)
+    return Rate(name, distinct, counts, rows, top, bottom, reach, who)
 
 
 def apart(a: Rate, b: Rate, columns: Columns) -> bool:
@@ -333,10 +334,19 @@ class _Other:
     __hash__ = object.__hash__
 
 
-def _all_flagged(states: Columns, has_say: np.ndarray) -> bool:
+def _who(states: Columns, has_say: np.ndarray) -> str:
+    """The rows that have a say, as one would call them."""
     if states.task.kind != "binary" or states.decided is None:
-        return False
-    flagged = np.asarray(states.decided, bool)
-    if states.abstained is not None:
-        flagged = flagged & ~np.asarray(states.abstained, bool)
-    return bool(flagged[has_say].all())
+        return ROWS
+    left = np.zeros(states.size, bool) if states.abstained is None else states.abstained
+    flagged = states.decided & ~left
+    kinds = {
+        FLAGGED: flagged,
+        "positives": states.actual,
+        "negatives": ~states.actual,
+        "rows decided at all": ~left,
+    }
+    for name, member in kinds.items():
+        if member[has_say].all() and not member.all():
+            return name
+    return ROWS

@@ -38,6 +38,22 @@ def tune_threshold(problem: Problem) -> DecisionRule:
     )
 
 
+def threshold_rule(problem: Problem, sweep: Sweep, index: int) -> DecisionRule:
+    """The rule of one candidate, as it fares on these rows."""
+    point = _point(problem, sweep, index)
+    unknown = [None] * len(problem.constraints)
+    return DecisionRule(
+        goal=problem.goal,
+        task=problem.columns.task,
+        kind="threshold",
+        feasible=point.feasible,
+        value=point.value,
+        rows=problem.columns.size,
+        held=problem.held(point, unknown, unknown, [False] * len(unknown)),
+        threshold=float(sweep.thresholds[index]),
+    )
+
+
 class Judged(NamedTuple):
     """The best of many candidates, and how each constraint fares among them.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from setpoint._core.errors import KindError
+from setpoint.decisions.bounds import check_confidence
+from setpoint.decisions.certify import USED_BEFORE, fingerprints
 from setpoint.decisions.choose import choose, kind_for, refuse_one_class
-from setpoint.decisions.fingerprint import Fingerprint
+from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
+from setpoint.decisions.prove import prove as with_proof
 from setpoint.decisions.rule import DecisionRule
-from setpoint.expressions import Expression, Label, Task, take_in
-from setpoint.goals import Goal, check
+from setpoint.expressions import Columns, Expression, Label, Task, take_in
+from setpoint.goals import Goal, check, lower
 
 
 def tune(
@@ -27,6 +31,10 @@ def tune(
     by: str | None = None,
     head: Any = None,
     random_state: int = 0,
+    prove: float | None = None,
+    reference: Any = None,
+    weight_bound: float | None = None,
+    seen: Iterable[Any] = (),
 ) -> DecisionRule:
     """Choose the operating point that best meets a goal on these rows.
 
@@ -61,6 +69,18 @@ def tune(
         The weights of the last layer (K, d) or the norms of their rows, for by="rl_geo_m".
     random_state : int
         Seed of the folds that shrink class offsets.
+    prove : float, optional
+        A confidence: choose *and prove* on these rows, which nothing may have seen. The rule is the
+        best of those whose constraints are all proven, by tests in an order that is fixed on the
+        reference rows; ``rule.proven`` says whether there was one, ``rule.certificate`` what was
+        proven. It is the one touch of these rows: ``certify`` of the rule on them raises.
+    reference : tuple (y, scores) or (y, scores, group), optional
+        For ``prove``: rows that the candidates and their order come from, such as training, tune or
+        out-of-fold rows. Whatever they are, a proof is valid; good ones make it likely.
+    weight_bound : float, optional
+        For ``prove`` with ``sample_weight``: the largest weight a row can have.
+    seen : iterable of Certificate, DecisionRule or Fingerprint
+        For ``prove``: whose rows are used up. Rows that are among them raise.
 
     Returns
     -------
@@ -87,5 +107,39 @@ def tune(
     ).on_host()
     if task.kind != "ranking":
         refuse_one_class(columns)
+    if prove is not None:
+        delta = check_confidence(prove)
+        rows = Fingerprint.of(columns)
+        refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
+        known = _reference(task, reference, columns, rows)
+        options = (chosen, by, head, random_state)
+        return with_proof(lower(goal), columns, known, delta, *options, weight_bound)
+    if reference is not None:
+        raise KindError("reference= belongs to prove=, the confidence of the proof")
     rule = choose(goal, columns, chosen, by, head, random_state)
     return replace(rule, chosen_on=Fingerprint.of(columns))
+
+
+def _reference(task: Task, reference: Any, columns: Columns, rows: Fingerprint) -> Columns:
+    """The reference rows, checked; none of them may be among the certify rows."""
+    if reference is None:
+        raise KindError(
+            "prove= needs reference=(y, scores): rows the order of the tests comes from, such as "
+            "the training or the tune rows"
+        )
+    if not isinstance(reference, tuple | list) or len(reference) not in (2, 3):
+        raise KindError("reference is a tuple (y, scores) or (y, scores, group)")
+    y, scores, *group = reference
+    if scores is None:
+        raise KindError("reference is a tuple (y, scores); the scores are None")
+    made = take_in(columns.task, y, scores=scores, group=group[0] if group else None).on_host()
+    if made.task.kind != "ranking":
+        refuse_one_class(made)
+    refuse_seen(
+        rows,
+        [Fingerprint.of(made)],
+        "certify rows",
+        "as reference; the order of the tests has to come from other rows, such as the training or "
+        "the tune rows",
+    )
+    return made
