@@ -13,22 +13,25 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from setpoint import __version__
-from setpoint.cli import decide, demo, evaluate, methods, metrics, tune
+from setpoint.cli import certify, decide, demo, evaluate, methods, metrics, monitor, plan, tune
 from setpoint.cli.debugging import Debug
 from setpoint.cli.failing import report, report_json
 
-HELP = "State the goal. Choose the operating point. See whether it holds."
+HELP = "State the goal. Choose the operating point. Prove that it holds."
 EPILOG = """
 Exit codes
 
   0    done
   1    an unexpected error; --debug shows the traceback
   2    a mistake in the command, the goal or the file
-  3    the goal cannot be met; the rule that comes nearest is given
-       (evaluate: a constraint is broken)
+  3    the goal cannot be met, is not proven, or is broken on new rows;
+       the rule that comes nearest, the certificate or the figures are given
   130  stopped by Ctrl-C
 
 First steps: setpoint demo, setpoint tune --help, setpoint metrics
+
+The way: plan (how many labels a proof takes), tune (choose), certify (prove,
+once, on rows nothing has seen; or tune --prove), decide (use), monitor (watch)
 """
 
 # What typer raises to leave a command. The base class of mistakes in the usage has no name of its
@@ -120,7 +123,10 @@ for _name, _command in {
     "demo": (demo.demo, demo.HELP, demo.EPILOG),
     "tune": (tune.tune, tune.HELP, tune.EPILOG),
     "evaluate": (evaluate.evaluate, evaluate.HELP, evaluate.EPILOG),
+    "plan": (plan.plan, plan.HELP, plan.EPILOG),
+    "certify": (certify.certify, certify.HELP, certify.EPILOG),
     "decide": (decide.decide, decide.HELP, decide.EPILOG),
+    "monitor": (monitor.monitor, monitor.HELP, monitor.EPILOG),
     "metrics": (metrics.metrics, metrics.HELP, metrics.EPILOG),
     "methods": (methods.methods, methods.HELP, methods.EPILOG),
 }.items():

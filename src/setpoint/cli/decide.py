@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ import typer
 from setpoint._core.errors import DataError, FileError
 from setpoint._core.files import write_bytes
 from setpoint.cli.debugging import Debug
+from setpoint.cli.documents import load_rule
 from setpoint.cli.options import ENDINGS, RuleFile, Score, Scores, scores_of
 from setpoint.cli.output import Force, Json, Screen, count, print_json
 from setpoint.cli.rows import SCORE, group_values, score_matrix, usual_column
@@ -36,7 +38,8 @@ Examples
   setpoint decide rule.json new.csv --scores cat,dog,owl --out decided.csv
 
 The column is named decided: 0 or 1, or the class of a multiclass rule. A
-multilabel rule gives one column per label: decided_LABEL.
+multilabel rule gives one column per label: decided_LABEL. Where a rule that
+may abstain decides nothing the cell is empty (null in .parquet).
 
 Exit codes
 
@@ -71,10 +74,8 @@ def decide(
     """Load, read, decide, write; see :meth:`setpoint.DecisionRule.decide`."""
     if out.suffix.lower() not in WRITTEN:
         raise FileError(f'"{out.name}" must end in {" or ".join(WRITTEN)}.')
-    refuse_existing([out], force, read=file)
-    if out.resolve() == rule_file.resolve():
-        raise FileError(f'"{out}" is the rule; give another name.')
-    rule = DecisionRule.load(rule_file)
+    refuse_existing([out], force, rows=[file], read=[rule_file])
+    rule = load_rule(rule_file)
     table = read_table(file)
     decided = _decided(rule, table, scores_of(score, scores), group, query)
     for name in decided:
@@ -85,6 +86,7 @@ def decide(
     kept = read_as_text(file, table) if as_text else table
     _write(out, kept.assign(**decided), as_text)
     counts = {name: _counts(values) for name, values in decided.items()}
+    undecided = len(table) - sum(counts["decided"].values()) if rule.kind == "abstain" else 0
     if as_json:
         print_json(
             {
@@ -92,11 +94,12 @@ def decide(
                 "data": {"file": str(file), "rows": len(table)},
                 "operating_point": rule.operating_point(),
                 "decided": counts,
+                **({"undecided": undecided} if rule.kind == "abstain" else {}),
                 "written": {"rows": str(out)},
             }
         )
     else:
-        _show(Screen.open(), rule, file, out, counts, len(table))
+        _show(Screen.open(), rule, file, out, counts, len(table), undecided)
 
 
 def _decided(
@@ -106,8 +109,8 @@ def _decided(
     group: str | None,
     query: str | None,
 ) -> dict[str, np.ndarray]:
-    """The new columns."""
-    names = score_columns(rule, given) or usual_column(table, SCORE, "score")
+    """The new columns; nothing decided is a missing value."""
+    names = score_columns(rule.task, given) or usual_column(table, SCORE, "score")
     matrix = rule.task.kind in ("multiclass", "multilabel")
     scores = score_matrix(table, names) if matrix else numbers(table, names[0], "score")
     column = group or (rule.by if rule.kind == "per-group" else None)
@@ -122,12 +125,14 @@ def _decided(
     if rule.task.kind == "multilabel":
         labels = rule.task.classes or ()
         return {f"decided_{c}": found[:, j].astype(np.int8) for j, c in enumerate(labels)}
+    if rule.kind == "abstain":
+        return {"decided": np.array([None, 0, 1], dtype=object)[found + 1]}
     return {"decided": found.astype(np.int8)}
 
 
 def _counts(values: np.ndarray) -> dict[str, int]:
-    names, many = np.unique(values, return_counts=True)
-    return {str(name): int(n) for name, n in zip(names.tolist(), many.tolist(), strict=True)}
+    found = Counter(value for value in values.tolist() if value is not None)
+    return {str(v): found[v] for v in sorted(found, key=lambda v: (isinstance(v, str), v))}
 
 
 def _write(out: Path, table: pd.DataFrame, as_text: bool) -> None:
@@ -146,10 +151,15 @@ def _show(
     out: Path,
     counts: dict[str, dict[str, int]],
     rows: int,
+    undecided: int,
 ) -> None:
     def said(of: dict[str, int]) -> str:
+        named = ", ".join(f"{name} {many:,}" for name, many in of.items())
+        if rule.kind == "abstain":
+            whole = f"{rows - undecided:,} of {count(rows, 'row')}"
+            return f"{whole}: {named or 'none'}; {undecided:,} left empty, undecided"
         if rule.task.kind == "multiclass":
-            return ", ".join(f"{name} {many:,}" for name, many in of.items())
+            return named
         return f"{of.get('1', 0):,} of {count(rows, 'row')}"
 
     several = len(counts) > 1

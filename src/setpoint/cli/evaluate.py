@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from setpoint.cli.debugging import Debug
+from setpoint.cli.documents import load_rule
 from setpoint.cli.options import (
     ENDINGS,
     Group,
@@ -19,13 +21,12 @@ from setpoint.cli.options import (
     Score,
     Scores,
     Weight,
-    labels_of,
-    scores_of,
 )
-from setpoint.cli.output import Code, Json, Screen, print_json
+from setpoint.cli.output import Code, Json, Screen, command, print_json
+from setpoint.cli.proof import told_short
 from setpoint.cli.results import data_line, decided_facts, show_kept
-from setpoint.cli.rows import Roles, Rows, columns_of, read_rows
-from setpoint.cli.ruled import in_classes_of, in_zeros_and_ones, positive_of, score_columns
+from setpoint.cli.rows import Rows
+from setpoint.cli.ruled import labels_for, read_for, roles_of
 from setpoint.decisions import DecisionRule, Evaluation
 from setpoint.decisions import evaluate as judge
 
@@ -68,31 +69,14 @@ def evaluate(
     debug: Debug = False,
 ) -> None:
     """Load, read, judge, print; see :func:`setpoint.evaluate`."""
-    rule = DecisionRule.load(rule_file)
-    task, known = rule.task, tuple(map(str, rule.task.classes or ()))
-    sought = [*columns_of(rule.goal), *([rule.by] if rule.kind == "per-group" else [])]
-    labels = labels_of(label, task.kind) or (known if task.kind == "multilabel" else ())
-    roles = Roles(
-        labels=labels,
-        scores=score_columns(rule, scores_of(score, scores)),
-        task=task.kind,
-        score_kind=task.score,
-        positive=positive_of(rule, positive),
-        classes=known if task.kind == "multiclass" else None,
-        weight=weight,
-        groups=tuple(group or ()),
-        query=query,
-        sought=tuple(dict.fromkeys(name for name in sought if name is not None)),
-    )
-    rows = read_rows(file, roles)
-    if task.kind == "multiclass":
-        rows = replace(rows, y=in_classes_of(rule, rows.y))
-    plain = in_zeros_and_ones(rule)
-    found = judge(plain, rows.y, rows.scores, **rows.more)
+    rule = load_rule(rule_file)
+    roles = roles_of(rule, rule.goal, label, score, scores, positive, weight, group, query)
+    rows = read_for(rule.task, file, roles)
+    found = judge(rule, labels_for(rule.task, rows), rows.scores, **rows.more)
     if as_json:
         print_json(_record(rule, found, rows, rule_file, file))
     else:
-        _show(Screen.open(), rule, found, rows, file)
+        _show(Screen.open(), rule, found, rows, rule_file, file)
     if not found.holds:
         raise typer.Exit(Code.INFEASIBLE)
 
@@ -109,11 +93,14 @@ def _record(
         "value": found.value,
         "constraints": [asdict(kept) for kept in found.kept],
         "decided": rows.decided(rule),
+        "certificate": None if rule.certificate is None else rule.certificate.verdict,
         "sentence": str(found),
     }
 
 
-def _show(screen: Screen, rule: DecisionRule, found: Evaluation, rows: Rows, file: Path) -> None:
+def _show(
+    screen: Screen, rule: DecisionRule, found: Evaluation, rows: Rows, rule_file: Path, file: Path
+) -> None:
     screen.line()
     screen.facts(
         [
@@ -127,5 +114,18 @@ def _show(screen: Screen, rule: DecisionRule, found: Evaluation, rows: Rows, fil
         [
             *decided_facts(rows.decided(rule), chosen_here=False),
             ("Here" if found.holds else "BROKEN", str(found)),
+            *_promise(rule, rows, rule_file),
         ]
     )
+
+
+def _promise(rule: DecisionRule, rows: Rows, rule_file: Path) -> list[tuple[str, str]]:
+    """What a figure is worth beside the certificate that the rule holds."""
+    proof = rule.certificate
+    if proof is None:
+        return []
+    watched = f"{command()} monitor {shlex.quote(str(rule_file))} new.csv"
+    return [
+        ("Certificate", f"{told_short(proof)}; what stands here is a figure, and no proof"),
+        ("Watch it", f"{watched} {rows.options('label', 'score', 'weight')} --state monitor.json"),
+    ]

@@ -18,11 +18,26 @@ from setpoint._core.errors import DataError, GoalSyntaxError, KindError, Setpoin
 from setpoint.cli.output import Code, Screen, print_json
 
 _VALUE = r"""("[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|\w+)"""
+_PREVALENCE = "--prevalence is a share of positives, or two of them (LOW,HIGH)"
 _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\bpositive={_VALUE}", lambda m: f"--positive {_typed(m[1])}"),
     (rf"\bkind={_VALUE}", lambda m: f"--kind {_typed(m[1])}"),
     (rf"\bby={_VALUE} belongs", lambda m: f"--by {_typed(m[1])} belongs"),
+    (rf"\bby={_VALUE}(:| takes)", lambda m: f"--by {_typed(m[1])}{m[2]}"),
+    (r"\bleave by= out", "leave --by out"),
+    (
+        r"divides each logit by the norm of its row of the last layer: pass head=,.*",
+        "needs the last layer of the model; on the command line go by rl_conf_m",
+    ),
+    (r'declare them, Task\.multiclass\(classes, score="logit"\)', "say --score-kind logit"),
     (r'\bscore="logit" or "raw"', "--score-kind logit or raw"),
+    (r"\btune\(goal, y, scores, prove=…, reference=…\)", "tune --prove 0.95 --reference FILE"),
+    (r"\(seen=\)", "(--seen)"),
+    (r"\bweight_bound= belongs to sample_weight=", "--weight-bound belongs to --weight"),
+    (r"\bweight_bound=", "--weight-bound "),
+    (r"\bweight_bound\b", "--weight-bound"),
+    (r"\bmade (with|without) sample_weight", r"made \1 --weight"),
+    (r"\bprevalence is a share of positives, or a pair \(low, high\) of them", _PREVALENCE),
     (r"\bsay by=,", "say --by,"),
     (
         r'the column "([^"]*)": pass it as group=',
@@ -38,6 +53,12 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bsample_weight\b", "the weight"),
     (r"\by_true\b", "the label"),
     (r"\bat row (\d+)", lambda m: f"in data row {int(m[1]) + 1}"),
+)
+
+#: What may be said again in an error about a goal, which quotes it.
+_WORDS_OF_GOALS = (
+    ("leave prove= out", "leave --prove out"),
+    ("prevalence= and sample_weight= do not", "--prevalence and --weight do not"),
 )
 
 
@@ -89,6 +110,9 @@ def worded(error: SetpointError) -> str:
     if isinstance(error, DataError | KindError):  # a GoalError quotes the goal, which is left alone
         for pattern, words in _WORDS:
             message = re.sub(pattern, words, message)
+    else:
+        for said, words in _WORDS_OF_GOALS:
+            message = message.replace(said, words)
     return message.rstrip()
 
 

@@ -47,6 +47,23 @@ Group = Annotated[
 Query = Annotated[
     str | None, typer.Option(metavar="COL", help='Column of the query, for by="query".')
 ]
+Confidence = Annotated[
+    float, typer.Option(metavar="P", help="Of the proof: 0.95 is wrong in 1 of 20 at most.")
+]
+WeightBound = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X", help="The largest weight a row can have. Without it weights prove nothing."
+    ),
+]
+Seen = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="A certificate or a rule whose rows are used up; may be repeated. Such rows are "
+        "refused.",
+    ),
+]
 
 
 def split(text: str | None) -> tuple[str, ...]:

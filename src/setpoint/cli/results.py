@@ -89,12 +89,15 @@ def decided_facts(counts: Mapping[str, Any] | None, chosen_here: bool) -> list[t
     """How many rows are decided, how many of them rightly, and what that is worth."""
     if counts is None:
         return []
-    missed = f"{counts['missed']:,} of {count(counts['positives'], 'positive')} missed"
+    if "undecided" in counts:
+        rest = f"{counts['undecided']:,} left undecided"
+    else:
+        rest = f"{counts['missed']:,} of {count(counts['positives'], 'positive')} missed"
     facts = [
         (
             "Decided",
             f"{counts['rows']:,} of {count(counts['of'], 'row')}: {counts['right']:,} right, "
-            f"{counts['wrong']:,} wrong; {missed}",
+            f"{counts['wrong']:,} wrong; {rest}",
         )
     ]
     if counts["few"]:

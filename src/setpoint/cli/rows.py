@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,8 @@ class Roles:
         Names of the classes, in the order of ``scores``; the names of the columns without it.
     sought : tuple of str
         Columns that the goal or the rule names: groups as well.
+    one_sided : bool
+        Whether rows of one label alone are in order, as in a small batch.
 
     Without ``labels`` and ``scores`` they are the columns "label" and "score".
     """
@@ -58,6 +61,7 @@ class Roles:
     groups: tuple[str, ...] = ()
     query: str | None = None
     sought: tuple[str, ...] = ()
+    one_sided: bool = False
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
@@ -118,7 +122,12 @@ class Rows:
     score_names: tuple[str, ...] = SCORE
 
     def decided(self, rule: DecisionRule) -> dict[str, Any] | None:
-        """What a rule about one class decides on these rows, in counts of rows."""
+        """What a rule about one class decides on these rows, in counts of rows.
+
+        Of a rule that may abstain: on how many rows it decides, and how often rightly.
+        """
+        if rule.kind == "abstain":
+            return self._decided_or_not(rule)
         if self.task.kind != "binary":
             return None
         group = self.more.get("group") if rule.kind == "per-group" else None
@@ -137,11 +146,48 @@ class Rows:
             "few": many < FEW,
         }
 
+    def _decided_or_not(self, rule: DecisionRule) -> dict[str, Any]:
+        decided = np.asarray(rule.decide(self.scores))
+        kept = ~np.asarray(rule.abstains(self.scores), dtype=bool)
+        right = int(np.count_nonzero(decided[kept] == self.y[kept]))
+        many = int(np.count_nonzero(kept))
+        return {
+            "rows": many,
+            "of": len(kept),
+            "right": right,
+            "wrong": many - right,
+            "undecided": len(kept) - many,
+            "few": many < FEW,
+        }
+
     def sign(self, rule: DecisionRule) -> DecisionRule:
         """The rule, knowing which label it was told to take as positive."""
         if not isinstance(self.positive, str | int | float) or self.positive == 1:
             return rule
-        return replace(rule, task=replace(rule.task, positive=self.positive))
+        proof = rule.certificate
+        if proof is not None:
+            proof = replace(proof, point=replace(proof.point, task=self._signed(proof.point.task)))
+        return replace(rule, task=self._signed(rule.task), certificate=proof)
+
+    def _signed(self, task: Task) -> Task:
+        return replace(task, positive=self.positive)
+
+    def options(self, *wanted: str) -> str:
+        """Columns as options of the next command; the rule knows its groups and its positive."""
+        about = self.about
+        several = [x["label"] for x in about.get("labels", ())]
+        labels = [about["label"]] if "label" in about else several
+        named = {
+            "label": ("label", ",".join(labels)),
+            "score": (
+                "scores" if len(self.score_names) > 1 else "score",
+                ",".join(self.score_names),
+            ),
+            "weight": ("weight", about.get("weight")),
+            "query": ("query", about.get("query")),
+        }
+        pairs = [named[name] for name in wanted]
+        return " ".join(f"--{option} {shlex.quote(column)}" for option, column in pairs if column)
 
 
 def columns_of(goal: Goal) -> tuple[str, ...]:
@@ -207,20 +253,46 @@ def group_values(table: pd.DataFrame, name: str, role: str) -> np.ndarray:
 
 def _binary(table: pd.DataFrame, roles: Roles) -> Rows:
     (label,), (score,) = roles.labels, roles.scores
-    found = labelled(table, label, roles.positive)
+    y, positive = _sides(table, label, roles)
     about = {
-        "rows": len(found.y),
-        **_share(label, found.y),
-        "positive": found.positive,
-        **_against(table[label].tolist(), found.positive),
+        "rows": len(y),
+        **_share(label, y),
+        "positive": positive,
+        **_against(table[label].tolist(), positive),
     }
     return Rows(
-        y=found.y,
+        y=y,
         scores=numbers(table, score, "score"),
         task=Task.binary(score=roles.score_kind),
         about=about,
-        positive=found.positive,
+        positive=positive,
     )
+
+
+def _sides(table: pd.DataFrame, name: str, roles: Roles) -> tuple[np.ndarray, Any]:
+    """A label as 0 and 1, and its positive value."""
+    stated = roles.positive
+    values = group_values(table, name, "label").tolist() if roles.one_sided else []
+    if values and all(value == values[0] for value in values):
+        only = values[0]
+        if stated is None and only in (0, 1):
+            return np.full(len(values), int(only), np.int8), 1
+        if stated is not None and _spells(stated, only):
+            return np.ones(len(values), np.int8), only
+        if stated is not None and str(only).casefold() != str(stated).casefold():
+            return np.zeros(len(values), np.int8), stated
+    found = labelled(table, name, stated)
+    return found.y, found.positive
+
+
+def _spells(stated: Any, value: Any) -> bool:
+    """Whether the positive label, as text or as a rule has it, is this value."""
+    if stated == value or isinstance(value, str):
+        return stated == value
+    try:
+        return float(stated) == float(value)
+    except ValueError:
+        return str(stated).casefold() == str(value).casefold()
 
 
 def _ranking(table: pd.DataFrame, roles: Roles) -> Rows:
@@ -248,7 +320,7 @@ def _multiclass(table: pd.DataFrame, roles: Roles) -> Rows:
 
 
 def _multilabel(table: pd.DataFrame, roles: Roles) -> Rows:
-    found = [labelled(table, name, roles.positive).y for name in roles.labels]
+    found = [_sides(table, name, roles)[0] for name in roles.labels]
     pairs = zip(roles.labels, found, strict=True)
     return Rows(
         y=np.stack(found, axis=1),

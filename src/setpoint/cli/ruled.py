@@ -4,20 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import KindError
 from setpoint._core.words import listing
+from setpoint.cli.options import labels_of, scores_of
 from setpoint.cli.output import count
-from setpoint.decisions import DecisionRule
+from setpoint.cli.rows import Roles, Rows, columns_of, read_rows
+from setpoint.decisions import OperatingPoint
 from setpoint.expressions import Label
+from setpoint.goals import Goal, Task
 
 
-def score_columns(rule: DecisionRule, given: Sequence[str]) -> tuple[str, ...]:
+def roles_of(
+    point: OperatingPoint,
+    goal: Goal,
+    label: Sequence[str] | None,
+    score: Sequence[str] | None,
+    scores: str | None,
+    positive: str | None,
+    weight: str | None = None,
+    group: Sequence[str] | None = None,
+    query: str | None = None,
+) -> Roles:
+    """Which column is what: as the options say it, and where they do not, as the rule has it."""
+    task, known = point.task, tuple(map(str, point.task.classes or ()))
+    sought = [*columns_of(goal), *([point.by] if point.kind == "per-group" else [])]
+    return Roles(
+        labels=labels_of(label, task.kind) or (known if task.kind == "multilabel" else ()),
+        scores=score_columns(task, scores_of(score, scores)),
+        task=task.kind,
+        score_kind=task.score,
+        positive=positive_of(task, positive),
+        classes=known if task.kind == "multiclass" else None,
+        weight=weight,
+        groups=tuple(group or ()),
+        query=query,
+        sought=tuple(dict.fromkeys(name for name in sought if name is not None)),
+    )
+
+
+def read_for(task: Task, file: Path, roles: Roles) -> Rows:
+    """Rows whose labels are spelled as the task has its classes."""
+    rows = read_rows(file, roles)
+    if task.kind != "multiclass":
+        return rows
+    return replace(rows, y=in_classes_of(task, rows.y), task=task)
+
+
+def labels_for(task: Task, rows: Rows) -> np.ndarray:
+    """The labels as the task wants them: with its positive label where it states one."""
+    positive = task.positive
+    if task.kind != "binary" or positive is None:
+        return rows.y
+    if isinstance(positive, str):
+        return np.where(rows.y == 1, positive, "")
+    return np.where(rows.y == 1, float(positive), float(positive) + 1)
+
+
+def score_columns(task: Task, given: Sequence[str]) -> tuple[str, ...]:
     """The columns of scores; of a multiclass rule, without others, those named as its classes."""
-    kind, classes = rule.task.kind, tuple(map(str, rule.task.classes or ()))
+    kind, classes = task.kind, tuple(map(str, task.classes or ()))
     if kind not in ("multiclass", "multilabel"):
         if len(given) > 1:
             raise KindError(f"this rule is {kind} and takes one --score; {len(given)} are given.")
@@ -39,9 +89,9 @@ def score_columns(rule: DecisionRule, given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def positive_of(rule: DecisionRule, given: str | None) -> Any:
+def positive_of(task: Task, given: str | None) -> Any:
     """The positive label: as the rule has it, or as it is given."""
-    known = rule.task.positive
+    known = task.positive
     if known is None:
         return given
     if given is not None and given != str(known):
@@ -49,12 +99,7 @@ def positive_of(rule: DecisionRule, given: str | None) -> Any:
     return known
 
 
-def in_zeros_and_ones(rule: DecisionRule) -> DecisionRule:
-    """The rule for labels that have been turned into 0 and 1."""
-    return replace(rule, task=replace(rule.task, positive=None))
-
-
-def in_classes_of(rule: DecisionRule, values: np.ndarray) -> np.ndarray:
-    """Labels as the rule has its classes: the number 1 for a text "1", or the other way."""
-    spelled: dict[str, Label] = {str(c): c for c in rule.task.classes or ()}
+def in_classes_of(task: Task, values: np.ndarray) -> np.ndarray:
+    """Labels as the task has its classes: the number 1 for a text "1", or the other way."""
+    spelled: dict[str, Label] = {str(c): c for c in task.classes or ()}
     return np.array([spelled.get(str(v), v) for v in values.tolist()])

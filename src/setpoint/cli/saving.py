@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from setpoint._core.errors import FileError
 
 
-def refuse_existing(paths: Iterable[Path], force: bool, read: Path | None = None) -> None:
+def refuse_existing(
+    paths: Iterable[Path | None],
+    force: bool,
+    rows: Iterable[Path | None] = (),
+    read: Iterable[Path | None] = (),
+) -> None:
     """Raise before any work is done if a file could not be written, or would be overwritten.
 
-    ``read`` is the file the rows come from; it is kept even with ``force``.
+    ``rows`` are the files the rows come from, ``read`` others that are read; they are kept even
+    with ``force``.
     """
+    sources = {path.resolve() for path in rows if path is not None}
+    others = {path.resolve() for path in read if path is not None}
     seen: set[Path] = set()
     for path in paths:
-        if read is not None and path.resolve() == read.resolve():
+        if path is None:
+            continue
+        if path.resolve() in sources:
             raise FileError(f'"{path}" is the file the rows come from; give another name.')
+        if path.resolve() in others:
+            raise FileError(f'"{path}" is read, and would be overwritten; give another name.')
         if path.resolve() in seen:
             raise FileError(f'"{path}" is named for two files; give each its own name.')
         seen.add(path.resolve())
@@ -26,6 +39,12 @@ def refuse_existing(paths: Iterable[Path], force: bool, read: Path | None = None
             raise FileError(f'cannot write "{path}": there is no folder "{path.parent}".')
         if path.exists() and not force:
             raise FileError(f'"{path}" exists; say --force to overwrite it, or give another name.')
+
+
+def refuse_unwritable(path: Path, why: str) -> None:
+    """Raise before any work is done if a file that is there could not be written again."""
+    if not os.access(path, os.W_OK) or not os.access(path.resolve().parent, os.W_OK | os.X_OK):
+        raise FileError(f'cannot write "{path}", {why}; make it and its folder writable first.')
 
 
 def make_folder(path: Path) -> None:

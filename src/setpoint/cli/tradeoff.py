@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from io import BytesIO
 from pathlib import Path
 
 from rich.text import Text
 
-from setpoint._core.errors import FileError
-from setpoint._core.words import listing
 from setpoint.cli.drawing import ASCII, BRAILLE, Picture
 from setpoint.cli.output import Screen
+from setpoint.cli.plotting import as_bytes
 from setpoint.decisions import DecisionRule, plot_frontier
 
-PLOTS = (".svg", ".png", ".pdf")
 _WIDEST = 72
 
 
@@ -74,27 +71,12 @@ def show(screen: Screen, rule: DecisionRule) -> None:
 
 def render(rule: DecisionRule, path: Path) -> bytes:
     """The trade-off as the bytes of a plot, of the type that the ending of the name tells."""
-    import matplotlib
-
-    axes = plot_frontier(rule, constraint_of(rule))
-    with BytesIO() as file, matplotlib.rc_context({"svg.hashsalt": "setpoint"}):
-        kind = path.suffix.lower().removeprefix(".")
-        metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-        axes.figure.savefig(file, format=kind, dpi=150, metadata=metadata)
-        return file.getvalue()
+    return as_bytes(plot_frontier(rule, constraint_of(rule)), path)
 
 
 def tell_none(rule: DecisionRule, path: Path) -> None:
     """Say on stderr that a rule of this kind has nothing to draw."""
+    which = "chosen with proof" if rule.certificate is not None else f'of kind "{rule.kind}"'
     Screen.open(stderr=True).note(
-        f'a rule of kind "{rule.kind}" has no trade-off to draw; "{path}" is not written.'
+        f'a rule {which} has no trade-off to draw; "{path}" is not written.'
     )
-
-
-def refuse_ending(path: Path) -> None:
-    """Raise if the name of a plot does not tell its type."""
-    if path.suffix.lower() not in PLOTS:
-        raise FileError(
-            f'"{path.name}" is no name for a plot; it must end in {listing(PLOTS[:-1])} or '
-            f"{PLOTS[-1]}."
-        )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli import tradeoff
 from setpoint.cli.debugging import Debug
+from setpoint.cli.documents import load_seen
 from setpoint.cli.options import (
     ENDINGS,
     Group,
@@ -22,20 +22,27 @@ from setpoint.cli.options import (
     Query,
     Score,
     Scores,
+    Seen,
     Weight,
+    WeightBound,
     labels_of,
     scores_of,
     split,
 )
-from setpoint.cli.output import Code, Force, Json, Screen, command, print_json
-from setpoint.cli.results import CAUTION, data_line, decided_facts, show_rule
+from setpoint.cli.output import Code, Force, Json, Screen, print_json
+from setpoint.cli.plotting import refuse_ending
+from setpoint.cli.proof import refuse_weights
 from setpoint.cli.rows import Roles, Rows, columns_of, read_rows
+from setpoint.cli.ruled import in_classes_of
 from setpoint.cli.saving import refuse_existing
-from setpoint.decisions import DecisionRule
+from setpoint.cli.tuned import Told
 from setpoint.decisions import tune as choose
 from setpoint.goals import Goal
 
-HELP = "Choose the operating point that best meets a goal, on the scores of any model."
+HELP = (
+    "Choose the operating point that best meets a goal, on the scores of any model; with --prove "
+    "the best one that is proven to."
+)
 EPILOG = """
 Examples
 
@@ -51,12 +58,22 @@ Examples
   setpoint tune scores.csv --task multiclass --label animal \\
     --scores cat,dog,owl --goal "maximize macro(f1)"
 
+  setpoint tune scores.csv --goal "maximize coverage subject to \
+    selective_risk <= 0.02"
+
+  setpoint tune fresh.csv --prove 0.95 --reference tune.csv \
+    --goal "maximize recall subject to precision >= 0.9" --out rule.json
+
+With --prove the rows must be rows that nothing has seen. Which rules are
+tried, and in which order, comes from the reference rows alone.
+
 Exit codes
 
-  0  the goal is met
+  0  the goal is met; with --prove, it is proven
   1  an unexpected error
   2  a mistake in the goal, the options or the file
-  3  the goal cannot be met; the rule that comes nearest is given
+  3  the goal cannot be met, or is not proven; the rule that comes nearest
+     is given
 """
 
 
@@ -90,19 +107,46 @@ def tune(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="Kind of rule: threshold, per-group or top-k; offsets or argmax for "
-            "multiclass. Default: what suits the goal.",
+            help="Kind of rule: threshold, per-group, top-k or abstain; offsets, argmax or "
+            "abstain for multiclass. Default: what suits the goal.",
         ),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="The --group that a per-group rule goes by."),
+        typer.Option(
+            metavar="NAME",
+            help="The --group that a per-group rule goes by; or the confidence that an abstaining "
+            "multiclass rule goes by: sr_max, sr_ent, sr_doctor, rl_max or rl_conf_m.",
+        ),
     ] = None,
     score_kind: Annotated[
         str, typer.Option(metavar="KIND", help="raw, probability or logit.")
     ] = "raw",
+    prove: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Choose and prove on these rows, at this confidence, for example 0.95.",
+        ),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For --prove: other rows with the same columns, such as the train or tune rows.",
+        ),
+    ] = None,
+    weight_bound: WeightBound = None,
+    seen: Seen = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rule as JSON.")
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For --prove: write the certificate alone as well; the rule contains it.",
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -118,7 +162,7 @@ def tune(
 ) -> None:
     """Read, tune, write, print; see :func:`setpoint.tune` for what is chosen."""
     wanted = Goal.parse(goal)
-    by = _by(by, kind, group or ())
+    by = by_column(by, kind, group or ())
     roles = Roles(
         labels=labels_of(label, task),
         scores=scores_of(score, scores),
@@ -129,31 +173,49 @@ def tune(
         weight=weight,
         groups=tuple(group or ()),
         query=query,
-        sought=tuple(dict.fromkeys([*columns_of(wanted), *([] if by is None else [by])])),
+        sought=sought_for(wanted, kind, by),
     )
-    if plot is not None:
-        tradeoff.refuse_ending(plot)
-    refuse_existing([path for path in (out, plot) if path is not None], force, read=file)
+    _refuse_without_proof(prove, reference, weight, weight_bound, seen, certificate)
+    refuse_ending(plot)
+    refuse_existing([out, certificate, plot], force, rows=[file, reference], read=seen or ())
+    used = [load_seen(path) for path in seen or ()]
     rows = read_rows(file, roles)
-    chosen = choose(wanted, rows.y, rows.scores, task=rows.task, kind=kind, by=by, **rows.more)
-    rule = rows.sign(chosen)
+    known = None if reference is None else _reference(reference, rows, roles)
+    rule = rows.sign(
+        choose(
+            wanted,
+            rows.y,
+            rows.scores,
+            task=rows.task,
+            kind=kind,
+            by=by,
+            prove=prove,
+            reference=None if known is None else _parts(known),
+            weight_bound=weight_bound,
+            seen=used,
+            **rows.more,
+        )
+    )
     if plot is not None and rule.frontier is None:
         tradeoff.tell_none(rule, plot)
         plot = None
     drawn = None if plot is None else tradeoff.render(rule, plot)
     if out is not None:
         rule.save(out)
+    if certificate is not None and rule.certificate is not None:
+        rule.certificate.save(certificate)
     if plot is not None and drawn is not None:
         write_bytes(plot, drawn)
+    told = Told(rule, rows, file, known, reference, out, certificate, plot)
     if as_json:
-        print_json(_record(rule, rows, file, out, plot))
+        print_json(told.record())
     else:
-        _show(Screen.open(), rule, rows, file, out, plot)
-    if not rule.feasible:
+        told.show(Screen.open())
+    if not (rule.feasible if prove is None else rule.proven):
         raise typer.Exit(Code.INFEASIBLE)
 
 
-def _by(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
+def by_column(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
     """The column a per-group rule goes by: the only --group, where there are no others."""
     if kind != "per-group":
         return by
@@ -164,84 +226,51 @@ def _by(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
     return by
 
 
-def _record(
-    rule: DecisionRule, rows: Rows, file: Path, out: Path | None, plot: Path | None
-) -> dict[str, Any]:
-    written = {"rule": out, "plot": plot}
-    return {
-        "goal": str(rule.goal),
-        "data": {"file": str(file), **rows.about},
-        "feasible": rule.feasible,
-        "operating_point": rule.operating_point(),
-        "decided": rows.decided(rule),
-        "caution": CAUTION,
-        "sentence": rule.sentence(),
-        "rule": rule.to_json(),
-        "written": {name: str(path) for name, path in written.items() if path is not None},
-    }
+def sought_for(goal: Goal, kind: str | None, by: str | None) -> tuple[str, ...]:
+    """Columns of groups that need no option of their own."""
+    column = [by] if kind == "per-group" and by is not None else []
+    return tuple(dict.fromkeys([*columns_of(goal), *column]))
 
 
-def _show(
-    screen: Screen,
-    rule: DecisionRule,
-    rows: Rows,
-    file: Path,
-    out: Path | None,
-    plot: Path | None,
+def _refuse_without_proof(
+    prove: float | None,
+    reference: Path | None,
+    weight: str | None,
+    weight_bound: float | None,
+    seen: Sequence[Path] | None,
+    certificate: Path | None,
 ) -> None:
-    search = "" if rule.search == "exact" else f" (search: {rule.search})"
-    screen.line()
-    screen.facts(
-        [
-            ("Goal", str(rule.goal)),
-            ("Data", data_line(rows.about, str(file))),
-            ("Operating point", rule.operating_point() + search),
-        ]
-    )
-    show_rule(screen, rule)
-    screen.facts(decided_facts(rows.decided(rule), chosen_here=True))
-    screen.line()
-    tradeoff.show(screen, rule)
-    screen.facts(_usage(rule, rows, out, plot))
-
-
-def _usage(
-    rule: DecisionRule, rows: Rows, out: Path | None, plot: Path | None
-) -> list[tuple[str, str]]:
-    """How the rule is used from here."""
-    group = {"per-group": f', group={{"{rule.by}": …}}', "top-k": ""}.get(rule.kind, "")
-    group = ", query=…" if rule.by == "query" else group
-    facts = [] if out is None else [("Written", str(out))]
-    if plot is not None:
-        facts.append(("Written" if out is None else "", str(plot)))
-    if out is None:
-        facts.append(("Keep it", "--out rule.json"))
-    name = out or Path("rule.json")
-    checked = " ".join(_columns(rows, "label", "score", "weight", "query"))
-    given = " ".join(_columns(rows, "score", "query"))
-    return [
-        *facts,
-        ("Check it", f"{command()} evaluate {shlex.quote(str(name))} held.csv {checked}"),
-        (
-            "Use it",
-            f"{command()} decide {shlex.quote(str(name))} new.csv {given} --out decided.csv",
-        ),
-        ("in Python", "import setpoint as sp"),
-        ("", f"rule = sp.DecisionRule.load({json.dumps(name.as_posix(), ensure_ascii=False)})"),
-        ("", f"decisions = rule.decide(scores{group})"),
-    ]
-
-
-def _columns(rows: Rows, *wanted: str) -> list[str]:
-    """Columns as options of the next command; the rule knows its groups and its positive label."""
-    about = rows.about
-    labels = [about["label"]] if "label" in about else [x["label"] for x in about.get("labels", ())]
-    several = "scores" if len(rows.score_names) > 1 else "score"
-    options = {
-        "label": ("label", ",".join(labels)),
-        "score": (several, ",".join(rows.score_names)),
-        "weight": ("weight", about.get("weight")),
-        "query": ("query", about.get("query")),
+    """Raise where an option lacks the one it goes with."""
+    if prove is not None:
+        if reference is None:
+            raise KindError(
+                "--prove needs --reference FILE: other rows that the order of the tests comes "
+                "from, such as the train or the tune rows."
+            )
+        refuse_weights(weight, weight_bound)
+        return
+    given = {
+        "--reference": reference,
+        "--weight-bound": weight_bound,
+        "--seen": seen,
+        "--certificate": certificate,
     }
-    pairs = [options[name] for name in wanted]
-    return [f"--{option} {shlex.quote(column)}" for option, column in pairs if column]
+    for option, value in given.items():
+        if value:
+            raise KindError(
+                f"{option} belongs to --prove, which chooses and proves on rows that nothing has "
+                "seen; say --prove 0.95 --reference FILE as well."
+            )
+
+
+def _reference(path: Path, rows: Rows, roles: Roles) -> Rows:
+    """The reference rows, with the columns of the others; they have neither weight nor query."""
+    read = read_rows(path, replace(roles, weight=None, query=None))
+    if rows.task.kind == "multiclass":
+        return replace(read, y=in_classes_of(rows.task, read.y))
+    return read
+
+
+def _parts(rows: Rows) -> tuple[Any, ...]:
+    """Reference rows as the library takes them."""
+    return rows.y, rows.scores, *([rows.more["group"]] if "group" in rows.more else [])

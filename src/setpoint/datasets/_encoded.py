@@ -173,6 +173,10 @@ def _notes(category: Category, many: int, frequent: int, min_count: float) -> tu
 
 def _moments(x: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
     """Weighted mean and standard deviation, by two passes: the second mends the first."""
+    largest = float(np.abs(x).max())
+    if largest > 1e100:  # squares would leave the floats
+        mean, spread = _moments(x / largest, weights)
+        return mean * largest, spread * largest
     mean = float(np.average(x, weights=weights))
     rest = x - mean
     mean += float(np.average(rest, weights=weights))

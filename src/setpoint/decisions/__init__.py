@@ -1,36 +1,55 @@
-"""Decisions: from scores of any model to an operating point."""
+"""Decisions: from scores of any model to an operating point, and to proof that it holds."""
 
 from setpoint.decisions.certificate import Certificate, Evidence, Finding
 from setpoint.decisions.certify import certify
+from setpoint.decisions.confidence import CONFIDENCES, confidence, from_probabilities
 from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
 from setpoint.decisions.evaluate import Evaluation, evaluate
+from setpoint.decisions.fingerprint import Fingerprint
 from setpoint.decisions.frontier import Frontier
-from setpoint.decisions.monitor import Monitor
+from setpoint.decisions.monitor import Monitor, Report, Watched
+from setpoint.decisions.operating import OperatingPoint
 from setpoint.decisions.plan import Need, Option, Plan, plan
 from setpoint.decisions.plots import plot_curve, plot_frontier
+from setpoint.decisions.proof_plots import plot_monitor, plot_plan
+from setpoint.decisions.risk_coverage import RiskCoverage, risk_coverage, selective_errors
 from setpoint.decisions.rule import DecisionRule, Held
+from setpoint.decisions.selective_plots import plot_risk_coverage
 from setpoint.decisions.tune import tune
 
 __all__ = [
+    "CONFIDENCES",
     "Certificate",
     "DecisionRule",
     "Evaluation",
     "Evidence",
     "Finding",
+    "Fingerprint",
     "Frontier",
     "Held",
     "MetricCurve",
     "Monitor",
     "Need",
+    "OperatingPoint",
     "Option",
     "Plan",
+    "Report",
+    "RiskCoverage",
+    "Watched",
     "certify",
+    "confidence",
     "evaluate",
+    "from_probabilities",
     "metric_curve",
     "plan",
     "plot_curve",
     "plot_frontier",
+    "plot_monitor",
+    "plot_plan",
+    "plot_risk_coverage",
     "pr_curve",
+    "risk_coverage",
     "roc_curve",
+    "selective_errors",
     "tune",
 ]

@@ -218,6 +218,12 @@ class Monitor:
         """The status of the whole promise."""
         return self.report().status
 
+    @property
+    def limit(self) -> float:
+        """The evidence (its logarithm) at which a claim is broken: ln(claims / δ)."""
+        claims = sum(len(watches) for _, watches, _ in self._watches)
+        return float(np.log(max(claims, 1) / (1 - self.certificate.confidence)))
+
     def update(
         self,
         y_true: Any,
@@ -230,8 +236,7 @@ class Monitor:
         point = self.certificate.point
         columns = applied(point, y_true, scores, sample_weight=sample_weight, group=group)
         self._refuse(columns)
-        claims = sum(len(watches) for _, watches, _ in self._watches)
-        limit = np.log(max(claims, 1) / (1 - self.certificate.confidence))
+        limit = self.limit
         alarms: list[int] = []
         for _, watches, _ in self._watches:
             for watch in watches:
@@ -269,14 +274,13 @@ class Monitor:
     def report(self) -> Report:
         """What is known now."""
         delta = 1 - self.certificate.confidence
-        claims = sum(len(watches) for _, watches, _ in self._watches)
         watched = []
         for constraint, watches, why in self._watches:
             worst = max((w.worst for w in watches), default=0.0)
             rows = sum(w.seen for w in watches)
             if not watches:
                 status = NOT_MONITORABLE
-            elif worst >= np.log(claims / delta):
+            elif worst >= self.limit:
                 status = BROKEN
             elif all(w.best >= np.log(1 / delta) for w in watches):
                 status = AGAIN

@@ -230,7 +230,7 @@ def _folds(columns: Columns, seed: int) -> list[np.ndarray]:
     order = np.random.default_rng(seed).permutation(actual.size)
     fold = np.empty(actual.size, np.int64)
     start = 0
-    for label in _by_size(columns):
+    for label in (*_by_size(columns), -1):  # −1: rows of none of the classes
         rows = order[actual[order] == label]
         fold[rows] = (start + np.arange(rows.size)) % FOLDS
         start += rows.size
@@ -240,5 +240,5 @@ def _folds(columns: Columns, seed: int) -> list[np.ndarray]:
 def _by_size(columns: Columns) -> list[int]:
     """The classes, large ones first, then by name: the order of the columns says nothing."""
     names = columns.classes
-    sizes = np.bincount(columns.actual, minlength=len(names))
+    sizes = np.bincount(columns.actual[columns.actual >= 0], minlength=len(names))
     return sorted(range(len(names)), key=lambda c: (-sizes[c], str(names[c])))

@@ -27,7 +27,7 @@ def plot_curve(curve: MetricCurve, ax: Any = None, **style: Any) -> Any:
         raise KindError(
             f"a curve is needed, from roc_curve, pr_curve or metric_curve; got {curve!r}"
         )
-    ax = _axes(ax)
+    ax = new_axes(ax)
     ax.plot(curve.x, curve.y, **{"drawstyle": "default", "linewidth": 1.6, **style})
     ax.set_xlabel(curve.x_name)
     ax.set_ylabel(curve.y_name)
@@ -59,7 +59,7 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
         raise GoalError(
             f"constraint={constraint}: the rule has {len(frontier.constraints)}, from 0"
         )
-    ax = _axes(ax)
+    ax = new_axes(ax)
     y = _floats(frontier.values)
     feasible = np.array(frontier.feasible)
     ax.set_ylabel(frontier.objective)
@@ -94,7 +94,8 @@ def _floats(values: tuple[float | None, ...]) -> np.ndarray:
     return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
 
 
-def _axes(ax: Any) -> Any:
+def new_axes(ax: Any) -> Any:
+    """The axes given, or those of a new figure."""
     if ax is not None:
         return ax
     from matplotlib.figure import Figure  # a figure of its own: no global state

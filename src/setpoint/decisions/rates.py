@@ -293,7 +293,9 @@ def _sides(events: list[Event], columns: Columns) -> list[tuple]:
     if kind == "binary":
         return list(product([False, True], repeat=2))
     if kind == "multiclass":
-        return list(product(range(len(columns.classes)), repeat=2))
+        places = range(len(columns.classes))
+        none = [] if columns.task.unknown is None else [-1]
+        return list(product([*none, *places], places))
     if kind != "multilabel":
         return []
     said = {x.value for e in events for x in e.about(DECIDED, ACTUAL, CORRECT)}

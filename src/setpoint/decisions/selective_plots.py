@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import KindError
+from setpoint.decisions.plots import new_axes
 from setpoint.decisions.risk_coverage import RiskCoverage
 
 
@@ -35,7 +36,7 @@ def plot_risk_coverage(
             )
     if not curves:
         raise KindError("an empty mapping has no curve to draw; give at least one name and curve")
-    ax = _axes(ax)
+    ax = new_axes(ax)
     for name, one in curves.items():
         # Where many rows are tied the curve bends between two thresholds: a fine grid shows it.
         x = np.union1d(one.coverages, np.linspace(one.coverages[0], 1, 201))
@@ -48,11 +49,3 @@ def plot_risk_coverage(
     if isinstance(curve, Mapping):
         ax.legend(frameon=False)
     return ax
-
-
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    from matplotlib.figure import Figure  # a figure of its own: no global state
-
-    return Figure(figsize=(5, 4), layout="constrained").subplots()

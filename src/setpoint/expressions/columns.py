@@ -28,7 +28,7 @@ class Columns:
     task : Task
         With its classes filled in.
     actual : array
-        Binary: bool (n,). Multiclass: class index (n,). Multilabel: bool (n, L).
+        Binary: bool (n,). Multiclass: class index (n,), −1 for none. Multilabel: bool (n, L).
         Ranking and regression: float (n,).
     decided : array, optional
         Like ``actual`` for hard decisions; memberships in [0, 1], (n,) or (n, K), for soft ones;
@@ -169,7 +169,8 @@ class Columns:
         elif self.task.kind == "multiclass":
             if decided.ndim == 1:
                 return decided == actual
-            return decided[namespace(decided).arange(self.size), actual]
+            own = decided[namespace(decided).arange(self.size), actual]
+            return own * (actual >= 0)  # nothing is right about a row of none of the classes
         if _is_bool(decided):
             same = decided == actual
         else:

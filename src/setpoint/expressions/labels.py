@@ -23,7 +23,8 @@ def with_classes(task: Task, y: Array, decisions: Array | None, scores: Any) -> 
         seen = [np.unique(to_numpy(a)) for a in (y, decisions) if a is not None]
         if len({a.dtype.kind in "US" for a in seen}) > 1:
             raise DataError("y_true and y_pred hold labels of different kinds, text and numbers")
-        classes = tuple(label_of(c) for c in np.unique(np.concatenate(seen)).tolist())
+        labels = (label_of(c) for c in np.unique(np.concatenate(seen)).tolist())
+        classes = tuple(c for c in labels if task.unknown is None or c != task.unknown)
         width = len(classes) if scores is None else np.shape(scores)[-1]
         if width != len(classes):
             raise DataError(
@@ -49,7 +50,7 @@ def encode(task: Task, a: Array, name: str) -> Array:
     if task.kind == "binary":
         return _binary(a, task.positive, name)
     if task.kind == "multiclass":
-        return _codes(a, task.classes or (), name)
+        return _codes(a, task.classes or (), name, task.unknown if name == "y_true" else None)
     if task.kind == "multilabel":
         return _zero_one(a, name)
     values = numeric(a, name)
@@ -108,14 +109,15 @@ def _binary(a: Array, positive: Label, name: str) -> Array:
     return a == positive
 
 
-def _codes(a: Array, classes: tuple[Label, ...], name: str) -> Array:
-    """Class index of each row; (n,) integers."""
+def _codes(a: Array, classes: tuple[Label, ...], name: str, unknown: Label) -> Array:
+    """Class index of each row; (n,) integers, −1 for rows of none of the classes."""
     values = to_numpy(a)
     codes = np.full(values.shape, -1)
     for index, label in enumerate(classes):
         codes[values == label] = index
-    if np.any(codes < 0):
-        row = int(np.flatnonzero(codes < 0)[0])
+    strange = codes < 0 if unknown is None else (codes < 0) & (values != unknown)
+    if np.any(strange):
+        row = int(np.flatnonzero(strange)[0])
         label = values[row : row + 1].tolist()[0]
         text = isinstance(label, str)
         hint = f"the classes are {listing(map(repr, classes))}."

@@ -117,6 +117,8 @@ class Over(Expression):
             raise GoalError(
                 "mcc and kappa are not defined where rows abstain; leave abstained= out"
             )
+        if self.how == "summed" and domain.columns.task.unknown is not None:
+            raise GoalError("mcc and kappa are not defined for rows of none of the classes")
 
     def _end(self) -> str:
         """Which end of the values is taken."""

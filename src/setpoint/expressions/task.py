@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -39,6 +39,9 @@ class Task:
         Without it ten bins of equal width span the targets seen.
     groups : mapping of column to values, optional
         The values of each group column. Needed only where totals of several shards are merged.
+    unknown : label, optional
+        Of a multiclass task: the label of rows that are of none of the classes, such as −1.
+        Whatever is decided about them is wrong.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Task:
     score: str = "raw"
     edges: tuple[float, ...] | None = None
     groups: tuple[tuple[str, tuple[Label, ...]], ...] = ()
+    unknown: Label = None
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -76,6 +80,8 @@ class Task:
             raise KindError(
                 f"positive={self.positive!r} belongs to a binary task, and this one is {self.kind}"
             )
+        if self.unknown is not None:
+            self._check_unknown()
         edges = self.edges
         if edges is not None and (
             not all(map(math.isfinite, edges)) or any(a >= b for a, b in pairwise(edges))
@@ -84,6 +90,15 @@ class Task:
         for column, _ in self.groups:
             if column in RESERVED:
                 raise KindError(f'"{column}" is a word of the language, not a group column')
+
+    def _check_unknown(self) -> None:
+        self._set("unknown", label_of(self.unknown, "the unknown label"))
+        if self.kind != "multiclass":
+            raise KindError(
+                f"unknown={self.unknown!r} belongs to a multiclass task, not {self.kind}"
+            )
+        if self.unknown in (self.classes or ()):
+            raise KindError(f"unknown={self.unknown!r} is one of the classes; name another label")
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -95,10 +110,14 @@ class Task:
 
     @classmethod
     def multiclass(
-        cls, classes: Iterable[Any] | None = None, score: str = "raw", groups: Any = ()
+        cls,
+        classes: Iterable[Any] | None = None,
+        score: str = "raw",
+        groups: Any = (),
+        unknown: Label = None,
     ) -> Task:
-        """One of several classes per row."""
-        return cls("multiclass", classes=classes, score=score, groups=groups)  # type: ignore[arg-type]
+        """One of several classes per row; ``unknown`` labels rows of none of them."""
+        return cls("multiclass", classes=classes, score=score, groups=groups, unknown=unknown)  # type: ignore[arg-type]
 
     @classmethod
     def multilabel(
@@ -127,7 +146,7 @@ class Task:
             return made
         if made.positive not in (None, positive):
             raise KindError(f"positive={positive!r} contradicts the task's {made.positive!r}")
-        return Task(made.kind, positive, made.classes, made.score, made.edges, made.groups)
+        return replace(made, positive=positive)
 
     def group_values(self, column: str) -> tuple[Label, ...] | None:
         """The declared values of a group column, or None."""
@@ -142,6 +161,7 @@ class Task:
             "score": self.score,
             "edges": None if self.edges is None else list(self.edges),
             "groups": {name: list(values) for name, values in self.groups},
+            "unknown": self.unknown,
         }
         return {name: value for name, value in full.items() if value not in (None, {})}
 
@@ -155,6 +175,7 @@ class Task:
             score=data.get("score", "raw"),
             edges=data.get("edges"),
             groups=data.get("groups", ()),
+            unknown=data.get("unknown"),
         )
 
 

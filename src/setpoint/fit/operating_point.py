@@ -55,12 +55,12 @@ def choose_rule(
 
 
 def _usual(goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:
+    found = {"goal": goal, "task": task, "feasible": True, "value": value, "rows": rows}
     if task.kind == "binary":
         half = 0.5 if task.score == "probability" else 0.0
-        return DecisionRule(goal, task, "threshold", True, value, rows, threshold=half)
+        return DecisionRule(kind="threshold", threshold=half, **found)
     labels = task.classes or ()
     if task.kind == "multiclass":
-        zeros = (0.0,) * len(labels)
-        return DecisionRule(goal, task, "offsets", True, value, rows, offsets=zeros)
+        return DecisionRule(kind="offsets", offsets=(0.0,) * len(labels), **found)
     cuts = tuple((label, 0.5) for label in labels)
-    return DecisionRule(goal, task, "per-label", True, value, rows, thresholds=cuts)
+    return DecisionRule(kind="per-label", thresholds=cuts, **found)
