@@ -30,8 +30,8 @@ Exit codes
 
 First steps: setpoint demo, setpoint tune --help, setpoint metrics
 
-The way: plan (how many labels a proof takes), tune (choose), certify (prove,
-once, on rows nothing has seen; or tune --prove), decide (use), monitor (watch)
+The way: plan (how many labels a proof takes), tune (choose), certify (prove
+it, once, on rows that nothing has seen), decide (use it), monitor (watch it)
 """
 
 # What typer raises to leave a command. The base class of mistakes in the usage has no name of its

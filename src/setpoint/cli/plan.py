@@ -90,7 +90,7 @@ def plan(
     ] = 0.8,
     fresh: Annotated[
         int | None,
-        typer.Option("--rows", metavar="N", min=1, help="What can be had with so many fresh rows."),
+        typer.Option("--rows", metavar="N", help="What can be had with so many fresh rows."),
     ] = None,
     label: Label = None,
     score: Score = None,
@@ -127,6 +127,8 @@ def plan(
     debug: Debug = False,
 ) -> None:
     """Read, plan, draw, print; see :func:`setpoint.plan`."""
+    if fresh is not None and fresh < 1:
+        raise KindError(f"--rows is a number of fresh rows, 1 or more; got {fresh}.")
     refuse_ending(plot)
     refuse_existing([plot], force, rows=[file], read=[rule_file])
     if rule_file is None:

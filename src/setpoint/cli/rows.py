@@ -274,15 +274,24 @@ def _sides(table: pd.DataFrame, name: str, roles: Roles) -> tuple[np.ndarray, An
     stated = roles.positive
     values = group_values(table, name, "label").tolist() if roles.one_sided else []
     if values and all(value == values[0] for value in values):
-        only = values[0]
-        if stated is None and only in (0, 1):
-            return np.full(len(values), int(only), np.int8), 1
-        if stated is not None and _spells(stated, only):
-            return np.ones(len(values), np.int8), only
-        if stated is not None and str(only).casefold() != str(stated).casefold():
-            return np.zeros(len(values), np.int8), stated
+        return _one_side(values[0], stated, name, len(values))
     found = labelled(table, name, stated)
     return found.y, found.positive
+
+
+def _one_side(only: Any, stated: Any, name: str, rows: int) -> tuple[np.ndarray, Any]:
+    """The same of a column that holds one label alone."""
+    if stated is None and only in (0, 1):
+        return np.full(rows, int(only), np.int8), 1
+    if stated is None:
+        raise DataError(f'column "{name}" holds only "{only}": say --positive LABEL.')
+    if _spells(stated, only):
+        return np.ones(rows, np.int8), only
+    if str(only).casefold() == str(stated).casefold():
+        raise DataError(
+            f'column "{name}" holds only "{only}", and positive is "{stated}": spell them alike.'
+        )
+    return np.zeros(rows, np.int8), stated
 
 
 def _spells(stated: Any, value: Any) -> bool:

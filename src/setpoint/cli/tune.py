@@ -58,10 +58,10 @@ Examples
   setpoint tune scores.csv --task multiclass --label animal \\
     --scores cat,dog,owl --goal "maximize macro(f1)"
 
-  setpoint tune scores.csv --goal "maximize coverage subject to \
-    selective_risk <= 0.02"
+  setpoint tune scores.csv \\
+    --goal "maximize coverage subject to selective_risk <= 0.02"
 
-  setpoint tune fresh.csv --prove 0.95 --reference tune.csv \
+  setpoint tune fresh.csv --prove 0.95 --reference tune.csv \\
     --goal "maximize recall subject to precision >= 0.9" --out rule.json
 
 With --prove the rows must be rows that nothing has seen. Which rules are

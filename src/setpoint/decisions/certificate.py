@@ -83,7 +83,7 @@ class Finding:
     def way_out(self) -> str:
         """What would settle an open finding."""
         if not self.exact:
-            return "no exact bound exists for this metric, so it cannot be proven"
+            return "the bound is no guarantee, so nothing is proven by it"
         if self.op == "==":
             return "an equality cannot be proven from a sample; state a range"
         if self.needed is not None:
@@ -91,7 +91,7 @@ class Finding:
                 f"if the truth is as seen here, about {self.needed:,} fresh labelled rows would "
                 "prove it (power 0.8)"
             )
-        return "more rows of this kind would not: it does not hold with room to spare here"
+        return "more rows would not help: it does not hold with room to spare here"
 
 
 @dataclass(frozen=True)

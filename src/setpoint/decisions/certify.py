@@ -52,6 +52,7 @@ def certify(
     group: Any = None,
     query: Any = None,
     prevalence: Sequence[float] | float | None = None,
+    out_of_fold: bool = False,
     seen: Iterable[Any] = (),
 ) -> Certificate:
     """Test every constraint of a goal on rows that nothing has seen.
@@ -77,6 +78,10 @@ def certify(
     prevalence : pair of float, or float, optional
         Certify for every share of positives in this range instead of that of these rows: exact for
         metrics of one binary table, since recall and FPR do not move with the prevalence.
+    out_of_fold : bool
+        Whether the scores are out-of-fold: each row scored by a model that the others helped to
+        train. The folds depend on each other and the model refitted on all rows is another one, so
+        nothing is PROVEN then, and the bounds are figures.
     seen : iterable of Certificate, DecisionRule or Fingerprint
         Whose rows are used up: rows that are among them raise.
 
@@ -110,7 +115,17 @@ def certify(
     made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
-    return made
+    return _without_guarantee(made) if out_of_fold else made
+
+
+def _without_guarantee(made: Certificate) -> Certificate:
+    """The same figures from out-of-fold rows: nothing is proven by them."""
+    findings = tuple(
+        replace(f, verdict=NOT_PROVEN, exact=False, how=f"{f.how} on out-of-fold rows", needed=None)
+        for f in made.findings
+    )
+    words = "The rows are out-of-fold: these are figures, and prove nothing."
+    return replace(made, verdict=NOT_PROVEN, findings=findings, assumption=words)
 
 
 def fingerprints(seen: Any) -> list[Fingerprint]:

@@ -21,10 +21,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setpoint.decisions import bounds
+from setpoint.decisions import agreement, bounds
+from setpoint.decisions.agreement import Agreement
 from setpoint.decisions.rates import Rate, apart, rate
 from setpoint.expressions import (
     Columns,
+    Domain,
     Expression,
     Number,
     Product,
@@ -37,6 +39,7 @@ from setpoint.expressions.arithmetic import Absolute, Power
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.fractional import cleared, fractions, linear
 from setpoint.expressions.intervals import Interval
+from setpoint.metrics import fpr, kappa, mcc, prevalence, recall
 
 _MOST = 4000  #: most pairs of groups that are compared
 DRAWS = 1000  #: of the bootstrap
@@ -406,7 +409,8 @@ def quantity(
     """
     reading = ground.read({leaf: leaf.measure(columns) for leaf in ground.leaves()})
     value = float(reading.value) if bool(reading.defined) else None
-    found = _Reader(columns, weight_bound).read(ground, name)
+    reader = _Reader(columns, weight_bound)
+    found = reader.read(ground, name) or reader.agreement(ground, value)
     return found if found is not None else resampled(ground, columns, value)
 
 
@@ -436,6 +440,19 @@ class _Reader:
             return None
         top, bottom = ({t: c for t, c in form.items() if c != 0} for form in clear)
         return rate(name, top, bottom, self.columns, self.weight_bound)
+
+    def agreement(self, ground: Expression, value: float | None) -> Agreement | None:
+        """Mcc and kappa of two classes, on all rows."""
+        if self.columns.task.kind != "binary" or self.columns.weight is not None:
+            return None
+        if self.columns.abstained is not None:
+            return None
+        domain = Domain(self.columns)
+        for metric, formula in ((mcc, agreement.mcc), (kappa, agreement.kappa)):
+            if ground == metric.expand(domain):
+                parts = [self.rate(m.expand(domain), str(m)) for m in (recall, fpr, prevalence)]
+                return Agreement(formula, *parts, value)  # type: ignore[arg-type]
+        return None
 
     def _extreme(self, spread: Several, name: str) -> Quantity | None:
         if len(spread.items) > _MOST:
