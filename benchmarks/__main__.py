@@ -12,7 +12,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import bias, hostile, imports, offsets, pairs, steps, tune
+from benchmarks import (
+    bias,
+    certify,
+    f1bounds,
+    hostile,
+    imports,
+    offsets,
+    pairs,
+    power,
+    selective,
+    selective_proof,
+    steps,
+    tune,
+)
 from benchmarks.harness import machine, write_json
 
 BENCHMARKS = {
@@ -23,6 +36,11 @@ BENCHMARKS = {
     "pairs": pairs.run,
     "bias": bias.run,
     "hostile": hostile.run,
+    "certify": certify.run,
+    "f1bounds": f1bounds.run,
+    "power": power.run,
+    "selective": selective.run,
+    "selective_proof": selective_proof.run,
 }
 WIDTH = 100
 

@@ -71,9 +71,7 @@ def run(console: Console, repeats: int, rows: int) -> list[dict]:
     gain = pooled[:, HOWS.index(OURS)] - pooled[:, HOWS.index(BASE)]
     error = gain.std(0, ddof=1) / np.sqrt(len(gain))
     for what, i in (("returned", 0), ("recall", 2)):
-        console.print(
-            f"{OURS} − {BASE}: {what} {gain[:, i].mean():+.4f} ± {error[i]:.4f} (paired)"
-        )
+        console.print(f"{OURS} − {BASE}: {what} {gain[:, i].mean():+.4f} ± {error[i]:.4f} (paired)")
         held = gain[:, i].mean() > error[i]
         records.append(
             {"how": f"gain in {what}", "mean": float(gain[:, i].mean())}

@@ -127,6 +127,7 @@ def certify(
         seen=used,
         **rows.more,
     )
+    proof = rows.sign_proof(proof)
     _write(rule, rule_file, proof, out)
     if as_json:
         print_json(_record(rule, proof, rows, rule_file, file, out))

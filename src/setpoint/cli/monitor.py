@@ -204,15 +204,15 @@ class _Told:
             here = found.alarm - self.before
             place = f" (data row {here:,} of {self.file})" if here > 0 else ""
             error = f"{1 - found.confidence:.3g}"
-            facts.append(("BROKEN", f"since row {found.alarm:,} of {found.rows:,}{place}"))
-            facts.append(
-                ("", f"a promise that holds is ever called broken with probability {error}")
-            )
-            facts.append(("Begin again", f"{command()} tune fresh.csv --prove, or certify"))
+            way = f"{command()} tune fresh.csv --prove {found.confidence:g} --reference FILE"
+            facts += [
+                ("BROKEN", f"since row {found.alarm:,} of {found.rows:,}{place}"),
+                ("", f"said of a promise that holds with probability {error} at most, for ever"),
+                ("Begin again", f"{way}, on fresh rows"),
+            ]
         elif found.status == AGAIN:
-            facts.append(
-                ("RE-CERTIFIED", f"{after}: the rows fed so far prove every constraint again")
-            )
+            proven = "they have proven every constraint anew; no break is found since"
+            facts.append(("RE-CERTIFIED", f"{after}: {proven}"))
         else:
             facts.append(("HOLDS", f"{after}: nothing speaks against the promise so far"))
         unwatched = (w for w in found.watched if w.status == NOT_MONITORABLE)

@@ -16,7 +16,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.output import count
 from setpoint.datasets import column, labelled, numbers, read_table
 from setpoint.datasets.columns import MOST_NAMES, refuse_missing
-from setpoint.decisions import DecisionRule
+from setpoint.decisions import Certificate, DecisionRule
 from setpoint.expressions import Over
 from setpoint.expressions.arithmetic import Bound
 from setpoint.expressions.events import RESERVED
@@ -162,14 +162,16 @@ class Rows:
 
     def sign(self, rule: DecisionRule) -> DecisionRule:
         """The rule, knowing which label it was told to take as positive."""
-        if not isinstance(self.positive, str | int | float) or self.positive == 1:
-            return rule
-        proof = rule.certificate
-        if proof is not None:
-            proof = replace(proof, point=replace(proof.point, task=self._signed(proof.point.task)))
+        proof = None if rule.certificate is None else self.sign_proof(rule.certificate)
         return replace(rule, task=self._signed(rule.task), certificate=proof)
 
+    def sign_proof(self, proof: Certificate) -> Certificate:
+        """The certificate, knowing the same."""
+        return replace(proof, point=replace(proof.point, task=self._signed(proof.point.task)))
+
     def _signed(self, task: Task) -> Task:
+        if not isinstance(self.positive, str | int | float) or self.positive == 1:
+            return task
         return replace(task, positive=self.positive)
 
     def options(self, *wanted: str) -> str:

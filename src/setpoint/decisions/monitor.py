@@ -23,7 +23,7 @@ from setpoint.decisions.certificate import Certificate, read_json
 from setpoint.decisions.certify import subject_of
 from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
 from setpoint.decisions.frontier import number_from, number_to
-from setpoint.decisions.quantities import Constant, Extreme, Pair, Quantity
+from setpoint.decisions.quantities import Pair, Quantity, parts_of_all
 from setpoint.decisions.rates import FLAGGED, Rate, shares
 from setpoint.decisions.wealth import STAKES, grown, held, mean_wealth
 from setpoint.expressions import Columns, Constraint
@@ -368,7 +368,7 @@ def _claims(
     none = _no_rows(certificate)
     subject, asked = subject_of(constraint, none, certificate.weight_bound, (), point)
     sign = 1.0 if constraint.op == ">=" else -1.0
-    atoms = _atoms(subject, sign > 0)
+    atoms = _atoms(subject, constraint.op)
     if atoms is None:
         return [], "it is no rate of rows, nor several; watch the rates it is made of"
     if labels == "flagged" and not all(isinstance(a, Rate) and a.who == FLAGGED for a in atoms):
@@ -376,23 +376,17 @@ def _claims(
     return [_claim(a, sign, asked, str(constraint)) for a in atoms], ""
 
 
-def _atoms(subject: Quantity, at_least: bool) -> list[Rate | Pair] | None:
-    if isinstance(subject, Rate):
-        return [subject]
-    if isinstance(subject, Pair):
-        linear = all(r.possible[:, 1].min() == r.possible[:, 1].max() for r in subject.rates)
-        return [subject] if linear else None
-    if isinstance(subject, Extreme) and (subject.sign > 0) == at_least:
-        found: list[Rate | Pair] = []
-        for item in subject.items:
-            if isinstance(item, Constant):
-                continue
-            inner = _atoms(item, at_least)
-            if inner is None:
+def _atoms(subject: Quantity, op: str) -> list[Rate | Pair] | None:
+    """Rates, and pairs of rates whose rows all weigh the same; None where there are others."""
+    found: list[Rate | Pair] = []
+    for part in parts_of_all(subject, op) or ():
+        if isinstance(part, Pair):
+            if any(r.possible[:, 1].min() != r.possible[:, 1].max() for r in part.rates):
                 return None
-            found += inner
-        return found
-    return None
+        elif not isinstance(part, Rate):
+            return None
+        found.append(part)
+    return found or None
 
 
 def _claim(atom: Rate | Pair, sign: float, asked: float, name: str) -> _Claim:

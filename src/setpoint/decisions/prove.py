@@ -13,17 +13,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from setpoint._core.errors import GoalError
+from setpoint.decisions import bounds
 from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import examine, proves
 from setpoint.decisions.choose import choose
 from setpoint.decisions.fingerprint import Fingerprint
-from setpoint.decisions.order import threshold_order
+from setpoint.decisions.order import counts_along, pure_claims, threshold_order
 from setpoint.decisions.path import joint_power, margin_path
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.rule import DecisionRule
-from setpoint.expressions import Columns
+from setpoint.expressions import Columns, Sweep
 from setpoint.goals import Goal
+
+STEPS = 64  #: thresholds that are tested where each test takes its time
 
 
 def prove(
@@ -58,16 +63,13 @@ def prove(
         raise GoalError(
             "the first k of other rows are another rule, so a top-k rule proves nothing"
         )
-    order = candidates(goal, reference, delta, columns.size, kind, by, head, seed)
-    passed: list[DecisionRule] = []
-    for rule in order:
-        if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
-            break
-        passed.append(rule)
-    chosen = _best(goal, columns, passed) if passed else order[0]
+    walk = _walk_thresholds if kind == "threshold" else _walk_rules
+    chosen, passed, total = walk(
+        goal, columns, reference, delta, kind, by, head, seed, weight_bound
+    )
     rows = Fingerprint.of(columns)
     decided = with_decisions(chosen, columns)
-    tested = min(len(passed) + 1, len(order)) if passed else 0
+    tested = min(passed + 1, total) if passed else 0
     proof = examine(goal, chosen, decided, rows, delta, weight_bound, chosen_among=tested)
     problem = Problem.ground(goal, decided)
     point = problem.judge(decided)
@@ -79,32 +81,87 @@ def prove(
         value=point.value,
         rows=columns.size,
         held=problem.held(point, [None] * count, [None] * count, [False] * count),
-        search=f"fixed sequence: {len(passed)} of {len(order)} candidates proven",
+        search=f"fixed sequence: {passed:,} of {total:,} candidates proven",
         frontier=None,
         chosen_on=rows,
         certificate=proof,
     )
 
 
-def candidates(
+def _walk_thresholds(
+    goal: Goal, columns: Columns, reference: Columns, delta: float, *rest: Any
+) -> tuple[DecisionRule, int, int]:
+    """The best proven threshold (or the first), how many were proven, of how many."""
+    weight_bound = rest[-1]
+    order = threshold_order(goal, reference, delta, columns.size)
+    sweep = Sweep(columns)
+    claims = None if columns.weight is not None else pure_claims(goal, columns)
+    if claims is None or None in claims:
+        order = order[
+            np.unique(np.linspace(0, order.size - 1, min(order.size, STEPS)).round().astype(int))
+        ]
+        passed = 0
+        for t in order:
+            rule = _at(goal, columns, float(t))
+            if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+                break
+            passed += 1
+        places = _places(sweep, order)
+    else:
+        places = _places(sweep, order)
+        proven = np.ones(order.size, bool)
+        for r, op, asked in (claim for parts in claims for claim in parts or ()):
+            k, n = counts_along(r, sweep, places)
+            test = bounds.p_above if op == ">=" else bounds.p_below
+            proven &= (test(np.round(k), np.round(n), r.share(asked)) <= delta) & (n > 0)
+        passed = order.size if proven.all() else int(np.argmin(proven))
+    merit = Problem.ground(Goal(goal.sense, goal.objective), columns).scan(sweep).merit[places]
+    best = 0 if passed == 0 else passed - 1 - int(np.argmax(merit[:passed][::-1]))
+    return _at(goal, columns, float(order[best])), passed, order.size
+
+
+def _places(sweep: Sweep, thresholds: np.ndarray) -> np.ndarray:
+    """The candidates of a sweep that decide the same rows as these thresholds."""
+    known = sweep.thresholds.astype(np.float64)
+    return np.searchsorted(-known, -thresholds.astype(np.float64), side="right") - 1
+
+
+def _at(goal: Goal, columns: Columns, threshold: float) -> DecisionRule:
+    return DecisionRule(
+        goal=goal,
+        task=columns.task,
+        kind="threshold",
+        threshold=threshold,
+        feasible=False,
+        value=None,
+        rows=columns.size,
+    )
+
+
+def _walk_rules(
     goal: Goal,
+    columns: Columns,
     reference: Columns,
     delta: float,
-    size: int,
     kind: str,
     by: str | None,
     head: Any,
     seed: int,
-) -> list[DecisionRule]:
-    """Rules in the order of their tests; from the reference rows and the number of certify rows."""
-    if kind == "threshold":
-        return threshold_order(goal, reference, delta, size)
+    weight_bound: float | None,
+) -> tuple[DecisionRule, int, int]:
+    """The same along the path of margins, begun where a proof is most likely."""
     rules = margin_path(goal, reference, kind, by, head, seed)
-    if not rules:
-        return [choose(goal, reference, kind, by, head, seed)]  # the one that comes nearest
-    powers = [joint_power(goal, rule, reference, delta, size) for rule in rules]
-    start = max(range(len(rules)), key=powers.__getitem__)
-    return rules[start:]
+    if not rules:  # not even the reference rows meet it: try what comes nearest
+        rules = [choose(goal, reference, kind, by, head, seed)]
+    powers = [joint_power(goal, rule, reference, delta, columns.size) for rule in rules]
+    order = rules[max(range(len(rules)), key=powers.__getitem__) :]
+    passed: list[DecisionRule] = []
+    for rule in order:
+        if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+            break
+        passed.append(rule)
+    best = _best(goal, columns, passed) if passed else order[0]
+    return best, len(passed), len(order)
 
 
 def _best(goal: Goal, columns: Columns, proven: list[DecisionRule]) -> DecisionRule:

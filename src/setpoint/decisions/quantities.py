@@ -556,6 +556,21 @@ def _summed(tree: Expression) -> Expression:
     return Sum(tuple(terms))
 
 
+def parts_of_all(subject: Quantity, op: str) -> list[Quantity] | None:
+    """The rates and pairs that must all keep a bound for the subject to keep it, if there are."""
+    if isinstance(subject, Rate | Pair):
+        return [subject]
+    if isinstance(subject, Extreme) and (subject.sign > 0) == (op == ">="):
+        found: list[Quantity] = []
+        for item in subject.items:
+            inner = [] if isinstance(item, Constant) else parts_of_all(item, op)
+            if inner is None:
+                return None
+            found += inner
+        return found
+    return None
+
+
 def _spread(tree: Expression) -> Several | None:
     """A tree as the least or the greatest of others, where a least or a greatest can be moved out.
 
