@@ -2,8 +2,8 @@
 
 Rows are tp, fp, fn, tn with probabilities .07, .03, .03, .87: 10 % positives, F1 = .70 exactly. For
 n = 1000, 4000, 20000: the mean lower bound over many samples and the share of samples in which it
-lies above the truth. The binomial reading is what ``certify`` uses for F1; bets are what it uses for
-other ratios; the percentile bootstrap guarantees nothing.
+lies above the truth. The binomial reading is what ``certify`` uses for F1, bets are what it uses
+for other ratios; the percentile bootstrap guarantees nothing.
 """
 
 from __future__ import annotations

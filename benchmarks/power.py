@@ -1,4 +1,4 @@
-"""Choosing a threshold with proof: how often is one returned, how often is it broken, what recall?
+"""Choosing a threshold with proof: how often one is returned, how often it is broken, what recall.
 
 A synthetic task, 10 % positives: ``make_classification(9000, 10, n_informative=5, weights=[.9, .1],
 class_sep=1.5, flip_y=.02, random_state=r)``; logistic regression on rows 0–999, certify rows
@@ -8,8 +8,8 @@ Draws in which no threshold reaches a recall of .1 at the floor are left out. Se
 
 Beside ``tune(prove=0.9)``: the threshold tuned on the certify rows (no proof), MAPIE's
 BinaryClassificationController at its defaults (where it is installed), fixed-sequence testing on a
-grid of quantiles from the highest down, and the fixed sequence that starts at the training score
-of greatest power by training counts.
+grid of quantiles of the training scores from the 30 highest down, and the fixed sequence that
+starts at the training score of greatest power by training counts.
 """
 
 from __future__ import annotations
@@ -96,14 +96,15 @@ def _draw(seed: int) -> list[list[float]] | None:
     p = model.predict_proba(X)[:, 1]
     parts = [(y[a:b], p[a:b]) for a, b in ((0, 1000), (1000, 2000), (2000, 9000))]
     train, certify, truth = parts
+    task = sp.Task.binary(score="probability")
     best = sp.tune(GOAL, *truth)
     if not best.feasible or (best.value or 0.0) < 0.1:
         return None
-    proven = sp.tune(GOAL, *certify, prove=1 - DELTA, reference=train)
+    proven = sp.tune(GOAL, *certify, task=task, prove=1 - DELTA, reference=train)
     thresholds = (
         sp.tune(GOAL, *certify).threshold,
         _mapie(model, X[1000:2000], y[1000:2000]),
-        _in_order(certify, np.quantile(certify[1], np.linspace(0.99, 0.01, 99))),
+        _in_order(certify, np.quantile(train[1], np.linspace(0.97, 0.01, 97))),
         _in_order(certify, _by_training_power(*train)),
         proven.threshold if proven.proven else None,
     )
@@ -144,17 +145,16 @@ def _by_training_power(y: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 def _mapie(model: Any, X: np.ndarray, y: np.ndarray) -> float | None:
     try:
-        from mapie.risk_control import BinaryClassificationController, precision
+        from mapie.risk_control import BinaryClassificationController
     except ImportError:
         return float("nan")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         controller = BinaryClassificationController(
             predict_function=model.predict_proba,
-            risk=precision,
+            risk="precision",
             target_level=FLOOR,
             confidence_level=1 - DELTA,
-            best_predict_param_choice="recall",
         )
         controller.calibrate(X, y)
     best = controller.best_predict_param

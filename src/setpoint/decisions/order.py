@@ -25,6 +25,7 @@ from setpoint.decisions.path import joint_power
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.quantities import parts_of_all
 from setpoint.decisions.rates import Rate
+from setpoint.decisions.rule import DecisionRule
 from setpoint.decisions.smoothing import DRAWS, drawn_curves
 from setpoint.decisions.threshold import threshold_rule
 from setpoint.expressions import Columns, Sweep
@@ -56,11 +57,12 @@ def threshold_order(goal: Goal, reference: Columns, delta: float, size: int) -> 
 
 def pure_claims(goal: Goal, columns: Columns) -> list[list[tuple[Rate, str, float]] | None]:
     """Of each constraint the pure rates that must all keep a bound; None where it is otherwise."""
-    half = with_decisions(_any_rule(goal, columns), columns)
+    rule = _any_rule(goal, columns)
+    half = with_decisions(rule, columns)
     half = replace(half, task=declared(goal, half))
     found: list[list[tuple[Rate, str, float]] | None] = []
     for constraint in goal.constraints:
-        subject, asked = subject_of(constraint, half, None, (), _any_rule(goal, columns))
+        subject, asked = subject_of(constraint, half, None, (), rule)
         parts = None if constraint.op == "==" else parts_of_all(subject, constraint.op)
         rates = [p for p in parts or () if isinstance(p, Rate) and p.pure]
         pure = parts is not None and len(rates) == len(parts) and len(rates) > 0
@@ -68,10 +70,10 @@ def pure_claims(goal: Goal, columns: Columns) -> list[list[tuple[Rate, str, floa
     return found
 
 
-def _any_rule(goal: Goal, columns: Columns):  # noqa: ANN202
+def _any_rule(goal: Goal, columns: Columns) -> DecisionRule:
     """A rule, for what follows from the goal alone."""
-    sweep = Sweep(columns.take(np.arange(min(columns.size, 2))))
-    return threshold_rule(Problem.ground(goal, columns), sweep, sweep.size - 1)
+    found = {"goal": goal, "task": columns.task, "feasible": False, "value": None}
+    return DecisionRule(kind="threshold", threshold=0.0, rows=columns.size, **found)
 
 
 def counts_along(r: Rate, sweep: Sweep, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -64,9 +64,8 @@ def prove(
             "the first k of other rows are another rule, so a top-k rule proves nothing"
         )
     walk = _walk_thresholds if kind == "threshold" else _walk_rules
-    chosen, passed, total = walk(
-        goal, columns, reference, delta, kind, by, head, seed, weight_bound
-    )
+    options = (kind, by, head, seed, weight_bound)
+    chosen, passed, total = walk(goal, columns, reference, delta, *options)
     rows = Fingerprint.of(columns)
     decided = with_decisions(chosen, columns)
     tested = min(passed + 1, total) if passed else 0
@@ -97,9 +96,8 @@ def _walk_thresholds(
     sweep = Sweep(columns)
     claims = None if columns.weight is not None else pure_claims(goal, columns)
     if claims is None or None in claims:
-        order = order[
-            np.unique(np.linspace(0, order.size - 1, min(order.size, STEPS)).round().astype(int))
-        ]
+        few = np.linspace(0, order.size - 1, min(order.size, STEPS)).round()
+        order = order[np.unique(few).astype(np.int64)]
         passed = 0
         for t in order:
             rule = _at(goal, columns, float(t))
