@@ -1,4 +1,4 @@
-"""A certified selective goal on real tables: does the promised risk hold, and does drift show?
+"""A certified selective goal on real tables: whether the promised risk holds, and drift shows.
 
 Goal: maximize coverage subject to selective_risk <= 0.02. A small network is trained once on
 letter_multiclass and on mnist (``$SETPOINT_DATA``, default ``../shared/data``); the rows it has not

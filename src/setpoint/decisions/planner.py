@@ -19,7 +19,7 @@ from setpoint.decisions.quantities import Constant, Extreme, Quantity
 from setpoint.decisions.rates import Rate
 
 POWER = 0.8
-MOST = 1e9  #: rows beyond which a plan is no plan
+MOST = 1e7  #: rows beyond which a plan is no plan
 
 
 def rows_needed(
@@ -71,7 +71,7 @@ def _for_rate(r: Rate, op: str, bound: float, delta: float, size: int, power: fl
     if share <= floor:
         return None
     n = least_rows(share, floor, delta, power)
-    return None if n is None else math.ceil(n * size / r.n)
+    return None if n is None or n * size / r.n > MOST else math.ceil(n * size / r.n)
 
 
 def power_at(
