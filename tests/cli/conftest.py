@@ -73,6 +73,45 @@ def table():
 
 
 @pytest.fixture
+def draw(tmp_path):
+    """Rows of one population as a file; the lower the shift, the less its scores tell."""
+
+    def call(name, n, seed, shift=3.0):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(n) < 0.4).astype(int)
+        animals = rng.integers(0, 3, n)
+        per_class = rng.normal(size=(n, 3))
+        per_class[np.arange(n), animals] += shift
+        other = (rng.random(n) < 0.5).astype(int)
+        frame = pd.DataFrame(
+            {
+                "label": y,
+                "score": rng.normal(size=n) + shift * y,
+                "answer": np.where(y == 1, "yes", "no"),
+                "other": other,
+                "other_score": rng.normal(size=n) + shift * other,
+                "sex": np.where(rng.random(n) < 0.5, "f", "m"),
+                "weight": rng.random(n),
+                "animal": np.array(["cat", "dog", "owl"])[animals],
+                "cat": per_class[:, 0],
+                "dog": per_class[:, 1],
+                "owl": per_class[:, 2],
+            }
+        )
+        path = tmp_path / name
+        frame.to_csv(path, index=False)
+        return path, frame
+
+    return call
+
+
+@pytest.fixture
+def flat():
+    """What a screen says, whatever the wrapping."""
+    return lambda result: " ".join(result.stdout.split())
+
+
+@pytest.fixture
 def scores(table, tmp_path):
     """The table as a file."""
     path = tmp_path / "scores.csv"

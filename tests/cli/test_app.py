@@ -17,6 +17,17 @@ from setpoint.cli import metrics as metrics_module
 from setpoint.cli.output import command
 
 GOAL = "maximize recall subject to precision >= 0.8"
+COMMANDS = [
+    "demo",
+    "tune",
+    "evaluate",
+    "plan",
+    "certify",
+    "decide",
+    "monitor",
+    "metrics",
+    "methods",
+]
 
 
 def test_version(run):
@@ -28,11 +39,11 @@ def test_version(run):
 def test_help_lists_commands_and_exit_codes(run, args):
     result = run(*args)
     assert result.exit_code == 0
-    for said in ("demo", "tune", "metrics", "--debug", "Exit codes", "130  stopped by Ctrl-C"):
+    for said in (*COMMANDS, "--debug", "Exit codes", "130  stopped by Ctrl-C"):
         assert said in result.stdout
 
 
-@pytest.mark.parametrize("command", ["demo", "tune", "evaluate", "decide", "metrics"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_commands_has_examples_and_fits(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -152,6 +163,7 @@ def test_ascii_streams_are_served(process, scores):
         ("tune", "--help"),
         ("metrics",),
         ("metrics", "mcc"),
+        ("plan", scores, "--goal", GOAL),
     ):
         result = process(*args, env=env)
         assert (result.returncode, result.stderr) == (0, "")

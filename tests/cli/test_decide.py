@@ -118,3 +118,61 @@ def test_refusals_leave_everything_as_it_was(run, tuned, scores, table, tmp_path
     assert result.exit_code == 2
     assert 'has a column "decided" already' in result.stderr
     assert not again.exists()
+
+
+COVERAGE = "maximize coverage subject to selective_risk <= 0.1"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_where_nothing_is_decided_the_cell_is_empty(run, tuned, scores, table, tmp_path, kind):
+    rule_file, rule = tuned("-g", COVERAGE)
+    out = tmp_path / f"decided.{kind}"
+    result = run("decide", rule_file, scores, "--out", out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    written = pd.read_csv(out) if kind == "csv" else pd.read_parquet(out)
+    expected = np.asarray(rule.decide(table["score"].to_numpy()))
+    left = int((expected == -1).sum())
+    assert 0 < left < 200
+    assert written["decided"].isna().tolist() == (expected == -1).tolist()
+    assert written["decided"].dropna().tolist() == expected[expected != -1].tolist()
+    ones, zeros = (int((expected == side).sum()) for side in (1, 0))
+    shown = " ".join(result.stdout.split())
+    assert f"{200 - left} of 200 rows: 0 {zeros}, 1 {ones}; {left} left empty" in shown
+    if kind == "csv":
+        assert out.read_text().splitlines()[1 + int(np.argmax(expected == -1))].endswith(",")
+    data = json.loads(run("decide", rule_file, scores, "--out", out, "--force", "--json").stdout)
+    assert data["decided"] == {"decided": {"0": zeros, "1": ones}}
+    assert data["undecided"] == left
+
+
+@pytest.mark.parametrize(("label", "classes"), [("animal", ()), ("code", ("--classes", "0,1,2"))])
+def test_classes_that_may_be_left_open(run, tuned, scores, table, tmp_path, label, classes):
+    columns = ("--task", "multiclass", "--label", label, "--scores", "cat,dog,owl", *classes)
+    rule_file, rule = tuned(*columns, "-g", COVERAGE)
+    for kind in ("csv", "parquet"):
+        out = tmp_path / f"decided.{kind}"
+        result = run("decide", rule_file, scores, "--scores", "cat,dog,owl", "--out", out)
+        assert result.exit_code == 0, result.stderr
+        written = pd.read_csv(out) if kind == "csv" else pd.read_parquet(out)
+        expected = rule.decide(table[["cat", "dog", "owl"]].to_numpy())
+        assert any(value is None for value in expected)
+        found = [None if pd.isna(value) else value for value in written["decided"].tolist()]
+        assert found == expected.tolist()
+
+
+def test_a_rule_with_a_certificate(run, draw, tmp_path):
+    tune, fresh = draw("tune.csv", 300, 0)[0], draw("fresh.csv", 600, 1)
+    rule_file, out = tmp_path / "rule.json", tmp_path / "decided.csv"
+    goal = ("-g", "maximize recall subject to precision >= 0.7", "--out", rule_file)
+    run("tune", fresh[0], "--prove", 0.95, "--reference", tune, *goal)
+    assert run("decide", rule_file, fresh[0], "--out", out).exit_code == 0
+    expected = sp.DecisionRule.load(rule_file).decide(fresh[1]["score"].to_numpy())
+    assert pd.read_csv(out)["decided"].tolist() == np.asarray(expected).astype(int).tolist()
+
+
+def test_the_rule_is_never_overwritten(run, tuned, scores, tmp_path):
+    rule_file, _ = tuned("-g", "maximize f1")
+    copy = tmp_path / "rule.csv"
+    rule_file.rename(copy)
+    result = run("decide", copy, scores, "--out", copy, "--force")
+    assert "is read, and would be overwritten" in result.stderr

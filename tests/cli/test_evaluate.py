@@ -1,6 +1,7 @@
 """`setpoint evaluate`: the figures of the library on other rows, and an exit code for a break."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -72,6 +73,21 @@ def test_the_rule_knows_its_positive_label(run, tuned, held):
     result = run("evaluate", rule_file, path, "--label", "answer", "--positive", "no")
     assert result.exit_code == 2
     assert "--positive no contradicts the rule" in result.stderr
+
+
+def test_labels_of_every_kind_are_read_as_the_rule_has_them(run, tuned, held, scores, table):
+    path, rows = held
+    for file, frame in ((path, rows), (scores, table)):
+        ones = frame["label"] == 1
+        frame.assign(truth=ones, two=frame["label"] + 1).to_csv(file, index=False)
+    for column, positive in (("truth", "false"), ("two", "2"), ("answer", "no")):
+        named = ("--label", column)
+        rule_file = tuned("-g", "maximize f1", *named, "--positive", positive)
+        told = json.loads(run("evaluate", rule_file, path, *named, "--json").stdout)
+        y = rows["label"] if column == "two" else 1 - rows["label"]
+        rule = sp.DecisionRule.load(rule_file)
+        plain = replace(rule, task=replace(rule.task, positive=None))
+        assert told["value"] == sp.evaluate(plain, y, rows["score"]).value
 
 
 def test_groups_of_the_goal_and_of_the_rule_are_found(run, tuned, held):
@@ -157,3 +173,59 @@ def test_the_way_tune_names_to_decide_works(run, scores, tmp_path):
     args = line.split(" decide ")[1].split()
     places = {"new.csv": scores, "decided.csv": tmp_path / "decided.csv"}
     assert run("decide", *(places.get(a, a) for a in args)).exit_code == 0
+
+
+def test_abstaining_rules(run, tuned, held, flat):
+    path, rows = held
+    goal = "maximize coverage subject to selective_risk <= 0.1"
+    rule_file = tuned("-g", goal)
+    rule = sp.DecisionRule.load(rule_file)
+    result = run("evaluate", rule_file, path, "--json")
+    data = json.loads(result.stdout)
+    assert data["sentence"] == str(sp.evaluate(rule, rows["label"], rows["score"]))
+    decided = rule.decide(rows["score"].to_numpy())
+    right = int((decided == rows["label"]).sum())
+    many = int((decided != -1).sum())
+    assert data["decided"] == {
+        "rows": many,
+        "of": 100,
+        "right": right,
+        "wrong": many - right,
+        "undecided": 100 - many,
+        "few": many < 30,
+    }
+    assert data["certificate"] is None
+    said = flat(run("evaluate", rule_file, path))
+    assert f"Decided {many} of 100 rows: {right} right," in said
+    assert f"{100 - many} left undecided" in said
+
+    columns = ("--label", "animal", "--scores", "cat,dog,owl")
+    rule_file = tuned("--task", "multiclass", *columns, "--kind", "abstain", "-g", goal)
+    rule = sp.DecisionRule.load(rule_file)
+    data = json.loads(run("evaluate", rule_file, path, "--label", "animal", "--json").stdout)
+    scores = rows[["cat", "dog", "owl"]].to_numpy()
+    assert data["sentence"] == str(sp.evaluate(rule, rows["animal"].to_numpy(), scores))
+    assert data["decided"]["undecided"] == int(rule.abstains(scores).sum())
+
+
+def test_a_rule_with_a_certificate_names_the_monitor(run, draw, tmp_path, flat):
+    tune, fresh = draw("tune.csv", 300, 0)[0], draw("fresh.csv", 600, 1)[0]
+    new, rule_file = draw("new.csv", 300, 2)[0], tmp_path / "rule.json"
+    goal = ("-g", "maximize recall subject to precision >= 0.7", "--out", rule_file)
+    run("tune", fresh, "--prove", 0.95, "--reference", tune, *goal)
+    result = run("evaluate", rule_file, new, columns=200)
+    assert result.exit_code == 0, result.stderr
+    assert "Certificate PROVEN at 95% on 600 rows (fingerprint" in flat(result)
+    assert "what stands here is a figure, and no proof" in flat(result)
+    line = next(line for line in result.stdout.splitlines() if "Watch it" in line)
+    args = line.split(" monitor ")[1].split()[:-2]
+    assert run("monitor", *(new if a == "new.csv" else a for a in args)).exit_code == 0
+    assert json.loads(run("evaluate", rule_file, new, "--json").stdout)["certificate"] == "PROVEN"
+
+
+def test_a_certificate_is_no_rule(run, tuned, held, draw, tmp_path):
+    rule_file, out = tuned("-g", GOAL), tmp_path / "cert.json"
+    run("certify", rule_file, draw("fresh.csv", 300, 1)[0], "--out", out)
+    result = run("evaluate", out, held[0])
+    assert result.exit_code == 2
+    assert f'"{out}" is a certificate, and a rule is needed' in result.stderr

@@ -27,6 +27,19 @@ def terminal(width, unicode=True):
             'the goal speaks of the column "region": add --group region.',
         ),
         (GoalError('gap(recall, by="sex")'), 'gap(recall, by="sex")'),
+        (GoalError("add one, or leave prove= out"), "add one, or leave --prove out"),
+        (
+            KindError(
+                'by="sr_max" takes a softmax; declare them, Task.multiclass(classes, '
+                'score="logit"), or go by "rl_conf_m"'
+            ),
+            '--by sr_max takes a softmax; say --score-kind logit, or go by "rl_conf_m"',
+        ),
+        (
+            DataError("a row weighs 2, more than weight_bound=1"),
+            "a row weighs 2, more than --weight-bound 1",
+        ),
+        (DataError("were used before (seen=); say"), "were used before (--seen); say"),
     ],
 )
 def test_words(error, words):

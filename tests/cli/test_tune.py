@@ -567,3 +567,215 @@ def test_what_a_constraint_costs_is_explained(run, scores):
     shown = run("tune", scores, "--goal", GOAL).stdout
     assert "costs: without this constraint the objective would be better" in shown
     assert "short by" not in shown
+
+
+# --- with proof ---------------------------------------------------------------------------------
+
+PROVABLE = "maximize recall subject to precision >= 0.7"
+
+
+@pytest.fixture
+def parts(draw):
+    """Reference rows and rows that nothing has seen, each as a file and a frame."""
+    return draw("tune.csv", 300, 0), draw("fresh.csv", 600, 1)
+
+
+def test_a_proof_is_that_of_the_library(run, parts, tmp_path):
+    (tune, known), (fresh, rows) = parts
+    out, cert = tmp_path / "rule.json", tmp_path / "cert.json"
+    files = ("--out", out, "--certificate", cert)
+    options = ("-g", PROVABLE, "--prove", 0.9, "--reference", tune)
+    result = run("tune", fresh, *options, *files, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    data = strict(result.stdout)
+    reference = (known["label"], known["score"])
+    expected = sp.tune(PROVABLE, rows["label"], rows["score"], prove=0.9, reference=reference)
+    assert data["rule"] == expected.to_json()
+    assert data["verdict"] == "PROVEN"
+    assert data["sentence"] == str(expected.certificate)
+    assert data["reference"]["rows"] == 300
+    assert "caution" not in data
+    assert data["written"] == {"rule": str(out), "certificate": str(cert)}
+    assert sp.DecisionRule.load(out).proven
+    assert sp.Certificate.load(cert).to_json() == expected.certificate.to_json()
+    result = run("certify", out, fresh)
+    assert result.exit_code == 2
+    assert "already used to choose the rule (tune)" in result.stderr
+
+
+def test_screen_of_a_proof(run, parts, flat):
+    (tune, _), (fresh, _) = parts
+    result = run("tune", fresh, "-g", PROVABLE, "--prove", 0.95, "--reference", tune)
+    assert result.exit_code == 0, result.stderr
+    for words in (
+        f"Goal {PROVABLE}",
+        "Data 600 rows;",
+        "Reference 300 rows;",
+        "(search: fixed sequence:",
+        "PROVEN at 95% confidence: precision >= 0.7",
+        "Assumption",
+        "Watch it",
+        "monitor rule.json new.csv --label label --score score",
+        "decide rule.json new.csv",
+    ):
+        assert words in flat(result)
+    assert "check it on others" not in flat(result)
+    assert "Check it" not in result.stdout
+
+
+def test_what_is_not_proven_exits_with_3_and_is_written(run, draw, tmp_path, flat):
+    tune, _ = draw("tune.csv", 300, 0)
+    fresh, _ = draw("few.csv", 30, 2)  # fewer decided rows than any proof takes
+    out = tmp_path / "rule.json"
+    goal = "maximize recall subject to precision >= 0.9"
+    options = ("--prove", 0.95, "--reference", tune, "--out", out)
+    result = run("tune", fresh, "-g", goal, *options, columns=200)
+    assert (result.exit_code, result.stderr) == (3, "")
+    rule = sp.DecisionRule.load(out)
+    assert rule.certificate is not None
+    assert not rule.proven
+    verdict = rule.certificate.verdict
+    assert f"{verdict} at 95% confidence: precision >= 0.9" in flat(result)
+    assert ("Labels needed" in flat(result)) is (verdict == "NOT PROVEN")
+    assert f"plan {tune} --label label --score score --goal '{goal}'" in flat(result)
+
+
+def test_groups_classes_and_labels_of_the_reference(run, parts, tmp_path):
+    (tune, known), (fresh, rows) = parts
+    goal = 'maximize accuracy subject to worst(recall, by="sex") >= 0.6'
+    options = ("--prove", 0.95, "--reference", tune, "--json")
+    data = strict(run("tune", fresh, "-g", goal, "--kind", "per-group", "--group", "sex",
+                      *options).stdout)  # fmt: skip
+    expected = sp.tune(
+        goal,
+        rows["label"],
+        rows["score"],
+        group={"sex": rows["sex"].to_numpy()},
+        kind="per-group",
+        prove=0.95,
+        reference=(known["label"], known["score"], {"sex": known["sex"].to_numpy()}),
+    )
+    assert data["rule"]["thresholds"] == expected.to_json()["thresholds"]
+    assert data["verdict"] == expected.certificate.verdict
+
+    columns = ("--task", "multiclass", "--label", "animal", "--scores", "cat,dog,owl")
+    goal = "maximize coverage subject to selective_risk <= 0.1"
+    result = run("tune", fresh, *columns, "-g", goal, "--by", "rl_max", *options)
+    data = strict(result.stdout)
+    names = ["cat", "dog", "owl"]
+    expected = sp.tune(
+        goal,
+        rows["animal"].to_numpy(),
+        rows[names].to_numpy(),
+        task=sp.Task.multiclass(names),
+        by="rl_max",
+        prove=0.95,
+        reference=(known["animal"].to_numpy(), known[names].to_numpy()),
+    )
+    assert data["rule"] == expected.to_json()
+
+    out = tmp_path / "rule.json"
+    named = ("--label", "answer", "--positive", "yes", "--out", out)
+    assert run("tune", fresh, "-g", PROVABLE, *named, *options).exit_code == 0
+    rule = sp.DecisionRule.load(out)
+    assert rule.task.positive == rule.certificate.point.task.positive == "yes"
+
+
+def test_weights_of_a_proof(run, parts):
+    (tune, _), (fresh, _) = parts
+    options = ("-g", PROVABLE, "--prove", 0.95, "--reference", tune, "--weight", "weight")
+    result = run("tune", fresh, *options)
+    assert result.exit_code == 2
+    assert "say --weight-bound X" in result.stderr
+    assert run("tune", fresh, *options, "--weight-bound", 1).exit_code == 0
+
+
+PROOF_MISTAKES = {
+    "no reference": (["--prove", "0.95"], "--prove needs --reference FILE: other rows"),
+    "percent": (["--prove", "95", "--reference", "tune.csv"], "did you mean 0.95?"),
+    "no prove": (["--reference", "tune.csv"], "--reference belongs to --prove"),
+    "no prove for weights": (["--weight-bound", "1"], "--weight-bound belongs to --prove"),
+    "no prove for seen": (["--seen", "tune.csv"], "--seen belongs to --prove"),
+    "no prove for a file": (["--certificate", "c.json"], "--certificate belongs to --prove"),
+    "same rows": (
+        ["--prove", "0.95", "--reference", "fresh.csv"],
+        "the certify rows were already used as reference",
+    ),
+    "no file": (["--prove", "0.95", "--reference", "no.csv"], "there is no file"),
+    "column": (
+        ["--prove", "0.95", "--reference", "tune.csv", "--label", "lable"],
+        'there is no column "lable"',
+    ),
+    "over the reference": (
+        ["--prove", "0.95", "--reference", "tune.csv", "--certificate", "tune.csv", "--force"],
+        "is the file the rows come from",
+    ),
+    "a confidence for a band": (
+        ["--kind", "abstain", "--by", "sr_max"],
+        "--by sr_max: a binary rule abstains in a band of scores; leave --by out",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", PROOF_MISTAKES, ids=str)
+def test_mistakes_in_a_proof(run, parts, tmp_path, monkeypatch, mistake):
+    options, sentence = PROOF_MISTAKES[mistake]
+    monkeypatch.chdir(tmp_path)
+    result = run("tune", "fresh.csv", "-g", PROVABLE, "--out", "rule.json", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh.csv", "tune.csv"]
+
+
+def test_a_proof_needs_a_promise_and_rows_that_are_not_used_up(run, parts, tmp_path):
+    (tune, _), (fresh, _) = parts
+    options = ("--prove", 0.95, "--reference", tune)
+    result = run("tune", fresh, "-g", "maximize f1", *options)
+    assert result.exit_code == 2
+    assert "has no constraint to prove; add one, or leave --prove out" in result.stderr
+    out = tmp_path / "rule.json"
+    assert run("tune", fresh, "-g", PROVABLE, *options, "--out", out).exit_code == 0
+    result = run("tune", fresh, "-g", PROVABLE, *options, "--seen", out)
+    assert result.exit_code == 2
+    assert "were already used before (--seen)" in result.stderr
+
+
+def test_a_proof_has_no_trade_off_to_draw(run, parts, tmp_path):
+    (tune, _), (fresh, _) = parts
+    plot = tmp_path / "a.svg"
+    options = ("--prove", 0.95, "--reference", tune, "--plot", plot)
+    result = run("tune", fresh, "-g", PROVABLE, *options)
+    assert result.exit_code == 0
+    assert "a rule chosen with proof has no trade-off to draw" in result.stderr
+    assert not plot.exists()
+
+
+# --- abstaining ---------------------------------------------------------------------------------
+
+
+def test_abstaining_rules(run, scores, table, flat):
+    goal = "maximize coverage subject to selective_risk <= 0.1"
+    data = strict(run("tune", scores, "-g", goal, "--json").stdout)
+    assert data["rule"] == sp.tune(goal, table["label"], table["score"]).to_json()
+    assert data["decided"]["rows"] + data["decided"]["undecided"] == 200
+    assert "left undecided" in flat(run("tune", scores, "-g", goal))
+    columns = ("--task", "multiclass", "--label", "animal", "--scores", "cat,dog,owl")
+    more = ("--kind", "abstain", "--by", "sr_doctor", "--score-kind", "logit")
+    data = strict(run("tune", scores, *columns, "-g", goal, *more, "--json").stdout)
+    assert data["rule"]["confidence"] == "sr_doctor"
+    result = run("tune", scores, *columns, "-g", goal, "--by", "sr_max")
+    assert "--by sr_max takes a softmax" in result.stderr
+    assert "say --score-kind logit, or go by" in result.stderr
+    result = run("tune", scores, *columns, "-g", goal, "--by", "rl_geo_m")
+    assert "go by rl_conf_m" in result.stderr
+    result = run("tune", scores, *columns, "-g", goal, "--by", "rl_conf")
+    assert "did you mean rl_conf_m?" in result.stderr
+
+
+def test_ways_to_check_and_to_prove_are_named(run, scores, flat):
+    said = flat(run("tune", scores, "-g", GOAL, columns=200))
+    assert "Check it" in said
+    assert "certify rule.json fresh.csv --label label --score score on rows that nothing" in said
+    said = flat(run("tune", scores, "-g", GOAL, "--weight", "weight", columns=200))
+    assert "--weight weight --weight-bound X" in said
+    assert "certify" not in flat(run("tune", scores, "-g", "maximize f1", columns=200))

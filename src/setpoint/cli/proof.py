@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -111,9 +110,9 @@ def _name(constraint: Constraint) -> str:
 
 
 def _bound(found: Finding) -> str:
-    if found.op == "==" or not math.isfinite(found.bound):
+    if found.op == "==" or found.limit() == "no bound":
         return _NONE
-    return f"{'at least' if found.op == '>=' else 'at most'} {number(found.bound)}"
+    return found.limit()
 
 
 def _rows_behind(evidence: tuple[Evidence, ...]) -> str:

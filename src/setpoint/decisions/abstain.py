@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import KindError
+from setpoint._core.words import listing
 from setpoint.decisions.confidence import CONFIDENCES, confidence, head_norms
 from setpoint.decisions.frontier import spread_over
 from setpoint.decisions.operating import logits_of
@@ -128,6 +129,8 @@ class Selector:
         """The confidence asked for; softmax scores need logits or probabilities."""
         usual = "rl_conf_m" if columns.task.score == "raw" else "sr_max"
         name = usual if by is None else by
+        if not isinstance(name, str):
+            raise KindError(f"by= names a confidence, one of {listing(CONFIDENCES)}; got {by!r}")
         if name.startswith("sr_") and name in CONFIDENCES and columns.task.score == "raw":
             raise KindError(
                 f'by="{name}" takes a softmax, and these scores are declared raw; declare them, '

@@ -42,6 +42,6 @@ def with_decisions(point: OperatingPoint, columns: Columns) -> Columns:
     if point.kind == "abstain":
         decided, abstained = point.split(scores)
         return replace(columns, decided=decided, abstained=abstained)
-    group = columns.groups if point.kind == "per-group" else None
+    group = (columns.groups or None) if point.kind == "per-group" else None
     query = columns.query if point.by == "query" else None
     return replace(columns, decided=point.decide(scores, group=group, query=query))

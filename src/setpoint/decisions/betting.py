@@ -78,7 +78,9 @@ def wins(rows: Rows, c: Array, sign: int, loss: Array, delta: float) -> np.ndarr
     delta : float
     """
     c = np.asarray(c, float)
-    loss = np.maximum(np.asarray(loss, float), 1e-9 * max(1.0, float(np.abs(rows.pairs).max())))
+    loss = np.maximum(
+        np.asarray(loss, float), 1e-9 * max(1.0, float(np.abs(rows.pairs).max(initial=0.0)))
+    )
     wealth, target = np.zeros_like(c), np.log(1 / delta)  # logarithms
     moment = 0.25 * loss**2  # as if one row had been seen: a stake of half of what can be lost
     best = np.zeros_like(c)

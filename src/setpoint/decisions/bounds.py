@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from setpoint._core import special
 from setpoint._core.errors import DataError
 from setpoint._core.reals import is_real
 
 
 def check_confidence(confidence: Any) -> float:
-    """δ = 1 − confidence, for a confidence strictly between ½ and 1."""
+    """δ = 1 − confidence, for a confidence from ½ to below 1."""
     if not is_real(confidence) or not 0.5 <= confidence < 1:
         hint = f"; did you mean {confidence / 100:g}?" if _percent(confidence) else ""
         raise DataError(f"confidence is a number from 0.5 to below 1; got {confidence!r}{hint}")

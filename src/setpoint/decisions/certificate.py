@@ -11,6 +11,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
+from setpoint._core.reals import is_real
 from setpoint._core.words import listing
 from setpoint.decisions.fingerprint import Fingerprint
 from setpoint.decisions.frontier import number_from, number_to
@@ -48,6 +49,9 @@ class Finding:
         The bound of the constraint.
     bound : float
         The left side is at least (at most, for <=) this, at the confidence of the certificate.
+    other : float
+        The bound on the other side, which refutes where it is beyond what was asked. Of several
+        constraints each has a share of the level here.
     how : str
         The kind of bound, in words.
     exact : bool
@@ -64,6 +68,7 @@ class Finding:
     op: str
     asked: float
     bound: float
+    other: float
     how: str
     exact: bool
     evidence: tuple[Evidence, ...]
@@ -73,12 +78,18 @@ class Finding:
         """The finding in one sentence."""
         seen = "is empty here" if self.value is None else f"{self.value:.4g} here"
         rows = f", {self.evidence[0]}" if len(self.evidence) == 1 else ""
-        least = {">=": "at least", "<=": "at most"}.get(self.op, "at")
-        bound = "no bound" if abs(self.bound) == float("inf") else f"{least} {self.bound:.4g}"
-        words = f"{self.verdict}: {self.constraint} ({seen}{rows}; {bound} by {self.how})"
+        words = f"{self.verdict}: {self.constraint} ({seen}{rows}; {self.limit()} by {self.how})"
         if self.verdict == NOT_PROVEN:
             words += f"; {self.way_out()}"
         return words
+
+    def limit(self) -> str:
+        """The bound that matters, in words: where it is refuted, that on the other side."""
+        least = {">=": "at least", "<=": "at most"}.get(self.op, "at")
+        value = self.bound
+        if self.verdict == REFUTED and self.op != "==":
+            least, value = ("at most" if self.op == ">=" else "at least"), self.other
+        return "no bound" if abs(value) == float("inf") else f"{least} {value:.4g}"
 
     def way_out(self) -> str:
         """What would settle an open finding."""
@@ -120,6 +131,8 @@ class Certificate:
     assumption : str
     weight_bound : float or None
     prevalence : pair of float, or empty
+    weighted : bool
+        Whether the rows had weights.
     """
 
     verdict: str
@@ -135,6 +148,27 @@ class Certificate:
     assumption: str
     weight_bound: float | None = None
     prevalence: tuple[float, ...] = ()
+    weighted: bool = False
+
+    def __post_init__(self) -> None:
+        """Hold what a certificate says to what it can say."""
+        numbers = (*self.interval, *self.prevalence)
+        one_of = (PROVEN, NOT_PROVEN, REFUTED)
+        fine = (
+            self.verdict in one_of
+            and is_real(self.confidence)
+            and 0.5 <= self.confidence < 1
+            and self.rows > 0
+            and (self.value is None or is_real(self.value))
+            and all(map(is_real, numbers))
+            and (len(self.interval), len(self.prevalence)) in ((2, 0), (2, 2))
+            and all(0 < x < 1 for x in self.prevalence)
+            and (self.weight_bound is None or is_real(self.weight_bound))
+            and (self.weight_bound is None or self.weight_bound > 0)
+            and isinstance(self.weighted, bool)
+        )
+        if not fine:
+            raise FileError("this certificate is damaged: its numbers cannot be. Certify again")
 
     @property
     def proven(self) -> bool:
@@ -189,6 +223,7 @@ class Certificate:
             "assumption": self.assumption,
             "weight_bound": self.weight_bound,
             "prevalence": list(self.prevalence),
+            "weighted": self.weighted,
         }
 
     @classmethod
@@ -212,6 +247,7 @@ class Certificate:
                 assumption=str(data["assumption"]),
                 weight_bound=data["weight_bound"],
                 prevalence=tuple(data["prevalence"]),
+                weighted=data["weighted"],
             )
         except SetpointError:
             raise
@@ -253,4 +289,16 @@ def _finding_to(finding: Finding) -> dict[str, Any]:
 def _finding_from(data: Mapping[str, Any]) -> Finding:
     plain = {name: number_from(value) for name, value in data.items() if name != "evidence"}
     _verdict(plain["verdict"])
-    return Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
+    found = Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
+    fine = (
+        all(isinstance(x, str) for x in (found.constraint, found.how))
+        and found.op in (">=", "<=", "==")
+        and all(map(is_real, (found.asked, found.bound, found.other)))
+        and (found.value is None or is_real(found.value))
+        and isinstance(found.exact, bool)
+        and (found.needed is None or isinstance(found.needed, int))
+        and all(isinstance(e.n, int) for e in found.evidence)
+    )
+    if not fine:
+        raise FileError("this certificate is damaged: a finding lacks its numbers. Certify again")
+    return found

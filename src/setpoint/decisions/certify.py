@@ -130,7 +130,8 @@ def _without_guarantee(made: Certificate) -> Certificate:
 
 def fingerprints(seen: Any) -> list[Fingerprint]:
     """The rows that certificates and rules have used up."""
-    items = [seen] if isinstance(seen, Certificate | OperatingPoint | Fingerprint) else list(seen)
+    single = not isinstance(seen, Iterable) or isinstance(seen, Certificate | OperatingPoint)
+    items = [seen] if single else list(seen)
     found: list[Fingerprint] = []
     for item in items:
         if isinstance(item, DecisionRule):
@@ -166,7 +167,8 @@ def examine(
     for constraint in goal.constraints:
         subject = subject_of(constraint, columns, weight_bound, prevalence, point)
         found = _finding(constraint, subject, delta, len(goal.constraints), columns.size)
-        findings.append(replace(found, bound=found.asked) if chosen_among else found)
+        proven = chosen_among and found.verdict == PROVEN
+        findings.append(replace(found, bound=found.asked) if proven else found)
     objective = goal.objective.expand(Domain(columns))
     reading = _quantity(objective, columns, weight_bound, point, str(goal.objective))
     end = delta / 2 / max(chosen_among, 1)
@@ -184,6 +186,7 @@ def examine(
         assumption=_assumption(prevalence, point, chosen_among),
         weight_bound=weight_bound,
         prevalence=prevalence,
+        weighted=columns.weight is not None,
     )
 
 
@@ -251,12 +254,14 @@ def _finding(
     if constraint.op == "==":
         proven = False
         refuted = any(_strictly(found, op, asked, delta / several / 2) for op in against)
-        bound = asked
+        bound = other = asked
     else:
         proven = found.exact and found.proves(constraint.op, asked, delta)
         refuted = found.exact and _strictly(found, against[constraint.op], asked, delta / several)
-        bound = found.lower(delta) if constraint.op == ">=" else found.upper(delta)
-    verdict = PROVEN if proven else REFUTED if refuted and not proven else NOT_PROVEN
+        bound, other = found.lower(delta), found.upper(delta / several)
+        if constraint.op == "<=":
+            bound, other = found.upper(delta), found.lower(delta / several)
+    verdict = PROVEN if proven else REFUTED if refuted else NOT_PROVEN
     needed = None
     if verdict == NOT_PROVEN and constraint.op != "==":
         needed = rows_needed(found, constraint.op, asked, delta, size)
@@ -267,9 +272,10 @@ def _finding(
         op=constraint.op,
         asked=asked,
         bound=float(bound),
+        other=float(other),
         how=found.how,
         exact=found.exact,
-        evidence=tuple(Evidence(r.name, r.k, r.n) for r in found.rates),
+        evidence=tuple(dict.fromkeys(Evidence(r.name, r.k, r.n) for r in found.rates)),
         needed=needed,
     )
 

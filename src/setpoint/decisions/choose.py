@@ -52,10 +52,12 @@ def choose(
         raise KindError(f'by="{by}" belongs to kind="per-group" or kind="abstain"')
     if head is not None and kind != "abstain":
         raise KindError('head= belongs to kind="abstain" with by="rl_geo_m"')
+    if kind == "abstain":  # so that what is not defined where rows abstain is refused
+        columns = replace(columns, abstained=np.zeros(columns.size, bool))
     problem = Problem.meet(goal, columns, abstaining=kind == "abstain")
     if kind == "abstain" and columns.task.kind == "binary":
-        if by is not None:
-            raise KindError(f'by="{by}": a binary rule abstains in a band of scores; leave by= out')
+        if by is not None or head is not None:
+            raise KindError("a binary rule abstains in a band of scores; leave by= out, and head=")
         return tune_band(problem)
     if kind == "abstain":
         return tune_sure(problem, Selector.make(columns, by, head))

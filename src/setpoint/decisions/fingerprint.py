@@ -19,7 +19,9 @@ from setpoint._core.errors import DataError, FileError
 from setpoint.expressions import Columns
 
 KEPT = 256  #: marks in a sketch
-_FEW, _SHARE = 8, 0.04  # this many common marks, and this share of those compared, are no accident
+_LEAST = 3  # fewer rows are not known again
+_TWINS = 0.02  # with more rows that equal another, rows of other sets would look the same too
+_FEW, _SHARE = 8, 0.1  # this many common marks, and this share of those compared, are no accident
 
 
 @dataclass(frozen=True)
@@ -41,25 +43,31 @@ class Fingerprint:
     def of(cls, columns: Columns) -> Fingerprint:
         """The fingerprint of labels and scores."""
         marks = _marks(columns)
-        digest = int(np.sum(marks, dtype=np.uint64)) ^ int(np.bitwise_xor.reduce(marks))
+        digest = int(np.sum(marks, dtype=np.uint64))
         least = np.sort(_least(marks, 4 * KEPT))
         alone = np.ones(least.size, bool)
         alone[1:] &= least[1:] != least[:-1]
         alone[:-1] &= least[:-1] != least[1:]
         distinct = least[alone]
-        sketch = distinct[:KEPT].tolist() if distinct.size >= 0.9 * least.size else []
+        sketch = distinct[:KEPT].tolist() if distinct.size >= (1 - _TWINS) * least.size else []
         return cls(columns.size, f"{digest:016x}", tuple(sketch))
 
     def shares_rows(self, other: Fingerprint) -> bool:
         """Whether rows of the other are among these."""
-        if (self.rows, self.digest) == (other.rows, other.digest):
+        if min(self.rows, other.rows) < _LEAST:
+            return False  # a row or two that look alike are nothing strange
+        if self.same_rows(other):
             return True
-        if not self.sketch or not other.sketch:
+        if min(len(self.sketch), len(other.sketch)) < _LEAST:
             return False
         reach = min(self._reach(), other._reach())
         a, b = ({m for m in f.sketch if m <= reach} for f in (self, other))
         common = len(a & b)
         return common >= min(_FEW, len(a), len(b)) and common > _SHARE * len(a | b)
+
+    def same_rows(self, other: Fingerprint) -> bool:
+        """Whether these are the same rows, in any order."""
+        return (self.rows, self.digest) == (other.rows, other.digest)
 
     def _reach(self) -> float:
         """The mark up to which the sketch is complete."""
@@ -90,7 +98,7 @@ def refuse_seen(rows: Fingerprint, seen: Iterable[Fingerprint], what: str, way: 
     """Raise where some of the rows were used before."""
     for other in seen:
         if rows.shares_rows(other):
-            some = "" if rows == other else "some of "
+            some = "" if rows.same_rows(other) else "some of "
             raise DataError(f"{some}the {what} were already used {way}")
 
 

@@ -26,12 +26,13 @@ from setpoint.decisions.frontier import number_from, number_to
 from setpoint.decisions.quantities import Pair, Quantity, parts_of_all
 from setpoint.decisions.rates import FLAGGED, Rate, shares
 from setpoint.decisions.wealth import STAKES, grown, held, mean_wealth
-from setpoint.expressions import Columns, Constraint
+from setpoint.expressions import Columns, Constraint, Domain, Total
 
 HOLDS, BROKEN, AGAIN = "holds", "broken", "re-certified"
 NOT_MONITORABLE = "not monitorable"
 LABELS = ("all", "flagged")
 FORMAT = "setpoint monitor 1"
+_REMEMBERED = 50  #: batches of which single rows are known again
 _TRACE = 2000  #: points of the trace that are kept
 
 
@@ -42,7 +43,7 @@ class _Claim:
     name: str
     low: float
     high: float
-    values: Any  # columns -> z of each row that has a say, and its place; of a pair, two such z
+    values: Any  # columns -> (z, place) of the rows that have a say; of a pair, two of those
     paired: bool = False
 
 
@@ -55,13 +56,12 @@ class _Watch:
     against: np.ndarray = field(default_factory=lambda: np.full(STAKES.size, -np.inf))
     favour: np.ndarray = field(default_factory=lambda: np.zeros(STAKES.size))
     worst: float = 0.0
-    best: float = 0.0
     total: float = 0.0
     waiting: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
 
-    def feed(self, columns: Columns, limit: float) -> int | None:
-        """Bet on the rows; the row at which the evidence against the claim passes the limit."""
-        z, places = self._pairs(columns) if self.claim.paired else self.claim.values(columns)
+    def feed(self, rows: Any, limit: float) -> int | None:
+        """Bet on rows; the place of the one at which the evidence against passes the limit."""
+        z, places = self._pairs(*rows) if self.claim.paired else rows
         if z.size == 0:
             return None
         against = grown(self.against, -z, max(self.claim.high, 1e-12), self.seen)
@@ -71,19 +71,19 @@ class _Watch:
         self.total += float(z.sum())
         trace = mean_wealth(against)
         self.worst = max(self.worst, float(trace.max()))
-        self.best = max(self.best, float(mean_wealth(favour).max()))
         passed = np.flatnonzero(trace >= limit)
         return int(places[passed[0]]) if passed.size else None
 
-    def _pairs(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the two groups in pairs, as they come; the rest waits."""
-        queues = [
-            [*old, *new] for old, new in zip(self.waiting, self.claim.values(columns), strict=True)
+    def _pairs(self, *new: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the two groups in pairs, as they come, at the place of the later; others wait."""
+        z = [np.r_[old, values] for old, (values, _) in zip(self.waiting, new, strict=True)]
+        at = [
+            np.r_[np.full(len(old), -1), places]
+            for old, (_, places) in zip(self.waiting, new, strict=True)
         ]
-        ready = min(map(len, queues))
-        z = np.array(queues[0][:ready]) + np.array(queues[1][:ready])
-        self.waiting = (queues[0][ready:], queues[1][ready:])
-        return z, np.full(ready, columns.size - 1)  # of a pair only the batch is known
+        ready = min(map(len, z))
+        self.waiting = (z[0][ready:].tolist(), z[1][ready:].tolist())
+        return z[0][:ready] + z[1][:ready], np.maximum(at[0][:ready], at[1][:ready])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -92,7 +92,6 @@ class _Watch:
             "against": [number_to(x) for x in self.against.tolist()],
             "favour": [number_to(x) for x in self.favour.tolist()],
             "worst": self.worst,
-            "best": self.best,
             "total": self.total,
             "waiting": [list(w) for w in self.waiting],
         }
@@ -105,7 +104,7 @@ class _Watch:
         self.favour = np.array([number_from(x) for x in data["favour"]], float)
         if self.against.shape != STAKES.shape or self.favour.shape != STAKES.shape:
             raise FileError("this monitor is damaged: its bets have the wrong number")
-        self.worst, self.best, self.total = (float(data[k]) for k in ("worst", "best", "total"))
+        self.worst, self.total = float(data["worst"]), float(data["total"])
         self.waiting = ([*map(float, data["waiting"][0])], [*map(float, data["waiting"][1])])
 
 
@@ -145,7 +144,7 @@ class Report:
     ----------
     status : {"holds", "broken", "re-certified", "not monitorable"}
         holds: nothing speaks against the promise yet. broken: it does not hold, with error at most
-        1 − confidence for ever. re-certified: the new rows alone prove it again.
+        1 − confidence for ever. re-certified: the new rows alone prove it, as of now.
     rows : int
         Fed so far.
     alarm : int or None
@@ -235,14 +234,15 @@ class Monitor:
         """Feed labelled rows, in the order they came; returns what is known now."""
         point = self.certificate.point
         columns = applied(point, y_true, scores, sample_weight=sample_weight, group=group)
-        self._refuse(columns)
-        limit = self.limit
+        rows = self._refuse(columns)
+        every = [watch for _, watches, _ in self._watches for watch in watches]
+        values = [watch.claim.values(columns) for watch in every]  # what may fail fails here
+        self._remember(rows)
         alarms: list[int] = []
-        for _, watches, _ in self._watches:
-            for watch in watches:
-                passed = watch.feed(columns, limit)
-                if passed is not None:
-                    alarms.append(self.rows + passed + 1)
+        for watch, fed in zip(every, values, strict=True):
+            passed = watch.feed(fed, self.limit)
+            if passed is not None:
+                alarms.append(self.rows + passed + 1)
         if self.alarm is None and alarms:
             self.alarm = min(alarms)
         self.rows += columns.size
@@ -253,15 +253,15 @@ class Monitor:
         self.trace = _thinned([*self.trace, (self.rows, now)])
         return self.report()
 
-    def _refuse(self, columns: Columns) -> None:
-        if (self.certificate.weight_bound is None) != (columns.weight is None):
+    def _refuse(self, columns: Columns) -> Fingerprint:
+        if self.certificate.weighted != (columns.weight is not None):
             with_ = "without" if columns.weight is not None else "with"
             raise DataError(
                 f"the certificate was made {with_} sample_weight; feed the monitor rows like those"
             )
         if columns.weight is not None:
-            heaviest = float(columns.weight.max())
-            if heaviest > (self.certificate.weight_bound or 0.0):
+            heaviest, bound = float(columns.weight.max()), self.certificate.weight_bound
+            if bound is not None and heaviest > bound:
                 raise DataError(
                     f"a row weighs {heaviest:g}, more than the certificate's weight_bound"
                 )
@@ -269,7 +269,13 @@ class Monitor:
         way = "to certify the rule; a monitor needs rows that came later"
         refuse_seen(rows, [self.certificate.fingerprint], "rows", way)
         refuse_seen(rows, self._fed, "rows", "by this monitor; feed each row once")
-        self._fed.append(Fingerprint(rows.rows, rows.digest))
+        return rows
+
+    def _remember(self, rows: Fingerprint) -> None:
+        self._fed.append(rows)
+        if len(self._fed) > _REMEMBERED:  # older ones are known again only as a whole
+            old = self._fed[-1 - _REMEMBERED]
+            self._fed[-1 - _REMEMBERED] = Fingerprint(old.rows, old.digest)
 
     def report(self) -> Report:
         """What is known now."""
@@ -282,7 +288,7 @@ class Monitor:
                 status = NOT_MONITORABLE
             elif worst >= self.limit:
                 status = BROKEN
-            elif all(w.best >= np.log(1 / delta) for w in watches):
+            elif all(float(mean_wealth(w.favour)) >= np.log(1 / delta) for w in watches):
                 status = AGAIN
             else:
                 status = HOLDS
@@ -322,6 +328,8 @@ class Monitor:
         try:
             made = cls(Certificate.from_json(data["certificate"]), labels=data["labels"])
             made.rows, made.alarm = int(data["rows"]), data["alarm"]
+            if made.alarm is not None and not 0 < int(made.alarm) <= made.rows:
+                raise FileError("this monitor is damaged: its alarm is no row. Begin another")
             made.trace = [(int(n), float(e)) for n, e in data["trace"]]
             made._fed = [Fingerprint.from_json(f) for f in data["fed"]]
             for (_, watches, _), saved in zip(made._watches, data["watches"], strict=True):
@@ -330,7 +338,7 @@ class Monitor:
             return made
         except SetpointError:
             raise
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
             raise FileError(f"this monitor is damaged: {error!r}. Begin another") from error
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -365,7 +373,13 @@ def _claims(
         return [], "an equality is not a promise that rows can keep"
     if certificate.prevalence:
         return [], "a promise over a range of prevalences says nothing of single rows"
+    if certificate.weighted and certificate.weight_bound is None:
+        return [], "weighted rows need a certificate with weight_bound="
     none = _no_rows(certificate)
+    domain = Domain(none)
+    leaves = (x for side in constraint.sides for x in side.expand(domain).leaves())
+    if not all(isinstance(leaf, Total) for leaf in leaves):
+        return [], "it judges the scores of many rows, not decisions"
     subject, asked = subject_of(constraint, none, certificate.weight_bound, (), point)
     sign = 1.0 if constraint.op == ">=" else -1.0
     atoms = _atoms(subject, constraint.op)
@@ -406,22 +420,20 @@ def _claim(atom: Rate | Pair, sign: float, asked: float, name: str) -> _Claim:
     ends = [(sign * (a * x + e), sign * (a * y + e)) for x, y in [atom.one.span]]
     others = [(sign * b * x, sign * b * y) for x, y in [atom.two.span]]
 
-    def both(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-        return (
-            sign * (a * _each(atom.one, columns) + e),
-            sign * b * _each(atom.two, columns),
-        )
+    def both(columns: Columns) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        (one, at_one), (two, at_two) = (_each(r, columns) for r in (atom.one, atom.two))
+        return (sign * (a * one + e), at_one), (sign * b * two, at_two)
 
     low = min(ends[0]) + min(others[0])
     high = max(ends[0]) + max(others[0])
     return _Claim(name, min(low, 0.0), max(high, 0.0), both, paired=True)
 
 
-def _each(r: Rate, columns: Columns) -> np.ndarray:
-    """N / D of each row that has a say, for a rate whose rows all weigh the same."""
+def _each(r: Rate, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """N / D and place of each row that has a say, for a rate whose rows all weigh the same."""
     n, d = shares(r.top, columns), shares(r.bottom, columns)
-    say = d != 0
-    return n[say] / d[say]
+    say = np.flatnonzero(d)
+    return n[say] / d[say], say
 
 
 def _no_rows(certificate: Certificate) -> Columns:
@@ -433,7 +445,7 @@ def _no_rows(certificate: Certificate) -> Columns:
         task,
         np.zeros(shape, kind),
         decided=np.zeros(shape, kind),
-        weight=None if certificate.weight_bound is None else np.zeros(0),
+        weight=np.zeros(0) if certificate.weighted else None,
         groups={name: np.zeros(0, object) for name, _ in task.groups},
         abstained=np.zeros(0, bool) if certificate.point.kind == "abstain" else None,
     )

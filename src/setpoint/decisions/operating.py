@@ -77,7 +77,10 @@ class OperatingPoint:
     def _may_abstain(self) -> bool:
         if self.task.kind == "binary":
             return len(self.band) == 2 and all(map(_is_cut, self.band)) and self._ordered()
-        return self.confidence in CONFIDENCES and _is_cut(self.threshold)
+        if self.confidence not in CONFIDENCES or not _is_cut(self.threshold):
+            return False
+        wanted = len(self.task.classes or ()) if CONFIDENCES[self.confidence].needs_head else 0
+        return len(self.norms) == wanted and all(_is_cut(n) and n > 0 for n in self.norms)
 
     def _ordered(self) -> bool:
         return self.band[0] <= self.band[1]

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import special
 
+from setpoint._core import special
 from setpoint.decisions import bounds
 from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import declared, subject_of
@@ -34,7 +34,7 @@ from setpoint.goals import Goal
 
 MOST_ROWS = 2000  #: reference rows that curves are drawn on
 MOST_STARTS = 400
-_NODES = special.ndtri((np.arange(11) + 0.5) / 11)
+_NODES = (np.arange(11) + 0.5) / 11  #: quantiles of the number of rows with a say
 _LOOKS = 24  #: thresholds at which constraints that are no pure rates are looked at
 
 
@@ -45,9 +45,12 @@ def threshold_order(goal: Goal, reference: Columns, delta: float, size: int) -> 
     sweep = Sweep(part)
     places = np.unique(np.linspace(1, sweep.size - 1, min(sweep.size - 1, MOST_STARTS)).round())
     places = places.astype(np.int64)
-    power, merit = _expected(goal, part, sweep, places, delta, size)
-    ties = np.flatnonzero(power >= power.max() - 1e-6)
-    start = int(ties[np.argmax(merit[ties])])
+    power, merit, lacking = _expected(goal, part, sweep, places, delta, size)
+    if power.max() <= 1e-6:  # too few rows for a proof anywhere: begin where least is lacking
+        start = int(np.argmin(lacking))
+    else:
+        ties = np.flatnonzero(power >= power.max() - 1e-6)
+        start = int(ties[np.argmax(merit[ties])])
     first = sweep.thresholds[places[start]]
     every = np.unique(np.asarray(reference.scores))[::-1]
     if merit[start:].max() >= merit[: start + 1].max():
@@ -109,27 +112,37 @@ def _some(reference: Columns) -> Columns:
 
 def _expected(
     goal: Goal, part: Columns, sweep: Sweep, places: np.ndarray, delta: float, size: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Power and objective (higher is better) at each place, as the curves have them."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Power, objective (higher is better) and the p-value expected at each place."""
     claims = pure_claims(goal, part)
     doubled = part.take(np.tile(np.arange(part.size), 2))
     doubled = replace(doubled, actual=np.repeat([True, False], part.size))
     problem = Problem.ground(Goal(goal.sense, goal.objective), doubled)
-    powers, merits = np.zeros((DRAWS, places.size)), np.zeros((DRAWS, places.size))
+    powers, merits, lacking = (np.zeros((DRAWS, places.size)) for _ in range(3))
     for b, curve in enumerate(drawn_curves(part)):
         smooth = replace(doubled, weight=np.concatenate([curve, 1 - curve]))
         along = Sweep(smooth)
+        node = float(special.ndtri(_NODES[b % _NODES.size]))
         each = np.ones(places.size)
         for r, op, asked in (claim for parts in claims for claim in parts or ()):
             k, n = counts_along(r, along, places)
-            each *= _power(r, op, asked, k, n, delta, size, part.size, _NODES[b % _NODES.size])
+            lacking[b] = np.maximum(lacking[b], _p_value(r, op, asked, k, n, size / part.size))
+            each *= _power(r, op, asked, k, n, delta, size, part.size, node)
         powers[b] = each
         merit = replace(problem, columns=smooth).scan(along).merit[places]
         merits[b] = np.where(np.isfinite(merit), merit, -1e300)
     power = powers.mean(0)
     if None in claims:
         power = power * _others(goal, part, sweep, places, delta, size, claims)
-    return power, merits.mean(0)
+    return power, merits.mean(0), lacking.mean(0)
+
+
+def _p_value(
+    r: Rate, op: str, asked: float, k: np.ndarray, n: np.ndarray, scale: float
+) -> np.ndarray:
+    """The p-value of k of n rows, scaled to the number of certify rows."""
+    test = bounds.p_above if op == ">=" else bounds.p_below
+    return test(np.round(k * scale), np.round(n * scale), r.share(asked))
 
 
 def _power(

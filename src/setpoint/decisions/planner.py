@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
+from setpoint._core import special
 from setpoint.decisions import bounds
 from setpoint.decisions.quantities import Constant, Extreme, Quantity
 from setpoint.decisions.rates import Rate
@@ -57,7 +57,7 @@ def rows_needed(
     edge = quantity.lower(delta) if op == ">=" else quantity.upper(delta)
     if not math.isfinite(edge) or edge == value:
         return None
-    reach = abs(value - edge) * (1 + special.ndtri(power) / special.ndtri(1 - delta))
+    reach = abs(value - edge) * (1 + special.ndtri(power) / _z(delta))
     rows = size * (reach / abs(value - bound)) ** 2
     return math.ceil(rows) if rows <= MOST else None
 
@@ -105,7 +105,7 @@ def power_at(
         return 0.0
     here = max(abs(value - edge), 1e-12)
     there = here * math.sqrt(size / rows)
-    spread = math.hypot(here, there) / special.ndtri(1 - delta)
+    spread = math.hypot(here, there) / _z(delta)
     return float(special.ndtr((room - there) / spread))
 
 
@@ -128,8 +128,13 @@ def bound_at(
     edge = quantity.lower(delta) if op == ">=" else quantity.upper(delta)
     if not math.isfinite(edge):
         return None
-    reach = (edge - value) * (1 + special.ndtri(power) / special.ndtri(1 - delta))
+    reach = (edge - value) * (1 + special.ndtri(power) / _z(delta))
     return float(value + reach * math.sqrt(size / rows))
+
+
+def _z(delta: float) -> float:
+    """The normal quantile of 1 − δ, kept from 0."""
+    return max(float(special.ndtri(1 - delta)), 0.1)
 
 
 def _rate_bound(r: Rate, op: str, delta: float, scale: float, power: float) -> float:

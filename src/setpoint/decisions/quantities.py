@@ -14,13 +14,14 @@ Each has ``value``, ``lower(δ)``, ``upper(δ)`` (one-sided, error at most δ), 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
 
+from setpoint._core.errors import DataError
 from setpoint.decisions import agreement, bounds
 from setpoint.decisions.agreement import Agreement
 from setpoint.decisions.rates import Rate, apart, rate
@@ -114,6 +115,10 @@ class Extreme(_Bounds):
         return min(known) if self.sign > 0 else max(known)
 
     @property
+    def _varying(self) -> int:
+        return max(1, sum(not isinstance(item, Constant) for item in self.items))
+
+    @property
     def how(self) -> str:
         return _joined(self.items) + ", each at the full level"
 
@@ -128,16 +133,16 @@ class Extreme(_Bounds):
     def lower(self, delta: float) -> float:
         if self.sign > 0:
             return min(item.lower(delta) for item in self.items)
-        return max(item.lower(delta / len(self.items)) for item in self.items)
+        return max(item.lower(delta / self._varying) for item in self.items)
 
     def upper(self, delta: float) -> float:
         if self.sign > 0:
-            return min(item.upper(delta / len(self.items)) for item in self.items)
+            return min(item.upper(delta / self._varying) for item in self.items)
         return max(item.upper(delta) for item in self.items)
 
     def proves(self, op: str, bound: float, delta: float) -> bool:
         every = (op == ">=") == (self.sign > 0)
-        share = delta if every else delta / len(self.items)
+        share = delta if every else delta / self._varying
         proven = [item.proves(op, bound, share) for item in self.items]
         return all(proven) if every else any(proven)
 
@@ -166,7 +171,8 @@ class Pair(_Bounds):
     def value(self) -> float | None:
         if self.one.value is None or self.two.value is None:
             return None
-        return self.point(self.one.value, self.two.value)
+        found = self.point(self.one.value, self.two.value)
+        return None if np.isnan(found) else found
 
     @property
     def rates(self) -> tuple[Rate, ...]:
@@ -182,9 +188,12 @@ class Pair(_Bounds):
         """The p-value of a·M₁ + b·M₂ + e <= 0."""
         if self.one.n == 0 or self.two.n == 0:
             return 1.0
+        for r, slope, other in ((self.one, a, b), (self.two, b, a)):
+            if other == 0:  # a claim on one of them
+                return _alone(r, slope, e)
         m1 = _grid(self.one, self.two, a, b, e)
         first = _evidence(self.one, m1, a)
-        second = _evidence(self.two, -(a * m1 + e) / b, b) if b else np.ones(m1.size)
+        second = _evidence(self.two, -(a * m1 + e) / b, b)
         joined = np.maximum(first[1:], first[:-1]) * np.maximum(second[1:], second[:-1])
         worst = float(np.max(joined))
         return worst * (1 - np.log(worst)) if worst > 0 else 0.0
@@ -199,6 +208,21 @@ class Pair(_Bounds):
     def _edge(self, op: str, sure: float, other: float, delta: float) -> float:
         if self.one.n == 0 or self.two.n == 0:
             return sure
+        if np.isinf(sure) or np.isinf(other):  # a quotient: look for a pair of finite ends first
+            ladder = [0.0, *np.geomspace(2.0**-10, 2.0**20, 31)]
+            proven = [self.proves(op, t, delta) for t in ladder]
+            if op == ">=":
+                last = proven.index(False) if False in proven else len(ladder)
+                if last in (0, len(ladder)):
+                    return ladder[max(last - 1, 0)]
+                sure, other = ladder[last - 1], ladder[last]
+            else:
+                if not proven[-1]:
+                    return sure
+                first = len(proven) - proven[::-1].index(False) if False in proven else 0
+                if first == 0:
+                    return ladder[0]
+                sure, other = ladder[first], ladder[first - 1]
         for _ in range(40):
             middle = (sure + other) / 2
             if self.proves(op, middle, delta):
@@ -221,9 +245,15 @@ def _grid(one: Rate, two: Rate, a: float, b: float, e: float) -> np.ndarray:
     """Points of the boundary a·m₁ + b·m₂ + e = 0, as m₁."""
     low, high = one.span
     points = [np.linspace(low, high, 65), _likely(one)]
-    if a and b:
-        points.append(-(b * _likely(two) + e) / a)
+    points.append(-(b * _likely(two) + e) / a)
     return np.unique(np.clip(np.concatenate(points), low, high))
+
+
+def _alone(r: Rate, slope: float, e: float) -> float:
+    """The p-value of slope·M + e <= 0 for one rate."""
+    if slope == 0:
+        return 1.0 if e <= 0 else 0.0
+    return float(_evidence(r, np.array([-e / slope]), slope)[0])
 
 
 def _evidence(r: Rate, values: np.ndarray, direction: float) -> np.ndarray:
@@ -232,8 +262,6 @@ def _evidence(r: Rate, values: np.ndarray, direction: float) -> np.ndarray:
     A value that the rate cannot reach from the worse side is no part of the null hypothesis (0);
     one beyond its best leaves no evidence (1).
     """
-    if direction == 0:
-        return np.ones(values.size)
     low, high = r.span
     beyond = (
         np.where(values < low, 0.0, 1.0) if direction > 0 else np.where(values > high, 0.0, 1.0)
@@ -354,8 +382,8 @@ class Resampled(_Bounds):
 
     value: float | None
     draws: np.ndarray
+    how: str = "bootstrap, not a guarantee"
 
-    how = "bootstrap, not a guarantee"
     exact = False
     rates = ()
 
@@ -383,7 +411,10 @@ def resampled(ground: Expression, columns: Columns, value: float | None) -> Resa
         else:
             rows = np.concatenate([units[i] for i in random.integers(0, len(units), len(units))])
         part = columns.take(rows)
-        reading = ground.read({leaf: leaf.measure(part) for leaf in ground.leaves()})
+        try:
+            reading = ground.read({leaf: leaf.measure(part) for leaf in ground.leaves()})
+        except DataError:
+            continue  # rows without one of the classes
         if bool(reading.defined):
             draws.append(float(reading.value))
     return Resampled(value, np.array(draws))
@@ -411,7 +442,12 @@ def quantity(
     value = float(reading.value) if bool(reading.defined) else None
     reader = _Reader(columns, weight_bound)
     found = reader.read(ground, name) or reader.agreement(ground, value)
-    return found if found is not None else resampled(ground, columns, value)
+    if found is not None:
+        return found
+    bootstrap = resampled(ground, columns, value)
+    if columns.weight is not None and weight_bound is None:
+        return replace(bootstrap, how=f"{bootstrap.how}: weighted rows need weight_bound=")
+    return bootstrap
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,11 +499,17 @@ class _Reader:
             if found is None:
                 return None
             items.append(found)
-        varying = tuple(i for i in items if not isinstance(i, Constant))
+        sign = 1 if spread.how == "min" else -1
+        flat: list[Quantity] = []
+        for item in items:  # the least of the least of some is the least of all
+            nested = isinstance(item, Extreme) and item.sign == sign
+            flat += item.items if nested else [item]  # type: ignore[union-attr]
+        constants = [i for i in flat if isinstance(i, Constant)]
+        varying = [i for i in flat if not isinstance(i, Constant)]
         if not varying:
-            return items[0]
+            return constants[0]
         # i − i is 0 and i / i is 1: the least any gap and the greatest any ratio can be
-        return Extreme(1 if spread.how == "min" else -1, tuple(items))
+        return Extreme(sign, (*varying, *constants[:1]))
 
     def _pair(self, tree: Expression, name: str) -> Quantity | None:
         return self._difference(tree, name) or self._quotient(tree, name)
@@ -499,13 +541,12 @@ class _Reader:
         if both is None or both[0].span[0] < 0 or both[1].span[0] < 0:
             return None
         one, two = both
-        most = max(10.0, 10 * (one.value or 0.0) / max(two.value or 0.0, 1e-3))
         return Pair(
             one,
             two,
             plane=lambda t: (1.0, -t, 0.0),
-            span=(0.0, most),
-            point=lambda x, y: x / y if y else float("inf"),
+            span=(0.0, float("inf")),
+            point=lambda x, y: x / y if y else float("nan"),
             name=name,
         )
 

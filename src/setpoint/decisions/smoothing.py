@@ -13,8 +13,8 @@ alone would trust three right of three; a curve borrows from the rows around.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
+from setpoint._core import special
 from setpoint.expressions import Columns
 
 DRAWS = 66

@@ -114,8 +114,10 @@ def tune(
         known = _reference(task, reference, columns, rows)
         options = (chosen, by, head, random_state)
         return with_proof(lower(goal), columns, known, delta, *options, weight_bound)
-    if reference is not None:
-        raise KindError("reference= belongs to prove=, the confidence of the proof")
+    given = {"reference": reference, "weight_bound": weight_bound, "seen": tuple(seen) or None}
+    for name, what in given.items():
+        if what is not None:
+            raise KindError(f"{name}= belongs to prove=, the confidence of the proof")
     rule = choose(goal, columns, chosen, by, head, random_state)
     return replace(rule, chosen_on=Fingerprint.of(columns))
 

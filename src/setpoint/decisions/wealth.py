@@ -16,7 +16,7 @@ import numpy as np
 
 STAKES = np.geomspace(0.01, 0.9, 12)  #: λⱼ, as shares of what can be lost
 FIRST = 0.5  #: w₀, the money that starts with the first row
-_SUM = 2.1097428  # Σ_{n≥2} 1 / (n ln² n), rounded up
+_SUM = 2.1097429  # Σ_{n≥2} 1 / (n ln² n), rounded up
 
 
 def start_weights(begin: int, count: int) -> np.ndarray:

@@ -128,7 +128,7 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
             f'{name} hold {bad:.6g}, which is not a probability; say score="logit" or "raw", '
             "or pass probabilities"
         )
-    if matrix and bool((abs(s) > 1e150).any()):
+    if matrix and float(abs(s).max()) > 1e150:
         raise DataError(f"{name} reach beyond 1e150; scale them down")
     if matrix and task.classes is not None and s.shape[1] != len(task.classes):
         raise DataError(
