@@ -24,7 +24,11 @@ from tests.oracles.coverage import (
 )
 
 pytestmark = pytest.mark.slow
-AT_THE_EDGE = (*SCENARIOS, ALL_AT_THE_EDGE, NO_GAP)
+NEVER_LESS = "a gap where there is none"  # a gap of 0 or more is no promise
+FEW_DECIDED = "precision, hardly anything decided"  # nor are 60 of 2000 rows room enough
+BELOW_ZERO = "mcc from above, below 0"  # its bounds end at 0
+AT_THE_EDGE = [*(s for s in SCENARIOS if s.name != NEVER_LESS), ALL_AT_THE_EDGE, NO_GAP]
+GOOD = [s for s in SCENARIOS if s.name not in (NEVER_LESS, FEW_DECIDED, BELOW_ZERO)]
 PURE = [scenario for scenario in SCENARIOS if scenario.pure]
 
 
@@ -42,7 +46,7 @@ def test_a_promise_just_broken_is_proven_at_most_a_share_delta_of_the_time(scena
 
 @by_name(PURE)
 def test_the_bound_of_a_rate_lies_beyond_the_truth_at_most_a_share_delta_of_the_time(scenario):
-    found = simulate(scenario, 2000, scenario.hopeless)
+    found = simulate(scenario, 2000 if scenario.n <= 300 else 800, scenario.hopeless)
     assert found.proven == 0
     assert compatible(found.wrong, found.draws, scenario.delta), found
     assert compatible(found.outside, found.draws, scenario.delta), found
@@ -55,10 +59,10 @@ def test_a_promise_that_just_holds_is_refuted_at_most_a_share_delta_of_the_time(
     assert compatible(found.refuted, found.draws, scenario.delta), found
 
 
-@by_name([s for s in SCENARIOS if s.name != "a gap where there is none"])
+@by_name(GOOD)
 def test_a_promise_that_holds_with_room_is_proven(scenario):
     larger = replace(scenario, n=max(scenario.n, 2000))
-    room = min(0.15, 0.8 * (1 - scenario.truth if scenario.op == "<=" else scenario.truth))
+    room = min(0.15, 0.8 * abs(scenario.truth)) if scenario.op == ">=" else 0.15
     draws = 20 if scenario.draws > 150 else 5
     found = simulate(larger, draws, larger.goal(-room))
     assert found.proven >= 0.9 * draws, found
@@ -95,7 +99,7 @@ def test_a_monitor_seldom_ever_certifies_a_promise_just_broken_again(name):
 @pytest.mark.parametrize("name", WATCHED)
 def test_a_monitor_notices_a_promise_clearly_broken(name):
     scenario, labels = WATCHED[name]
-    broken, again = watch(scenario, 20, 0.12, labels)
+    broken, again = watch(scenario, 20, min(0.25, 0.95 * scenario.distance), labels)
     assert (broken, again) == (20, 0)
 
 

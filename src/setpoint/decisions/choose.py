@@ -56,8 +56,10 @@ def choose(
         columns = replace(columns, abstained=np.zeros(columns.size, bool))
     problem = Problem.meet(goal, columns, abstaining=kind == "abstain")
     if kind == "abstain" and columns.task.kind == "binary":
-        if by is not None or head is not None:
-            raise KindError("a binary rule abstains in a band of scores; leave by= out, and head=")
+        if by is not None:
+            raise KindError(f'by="{by}": a binary rule abstains in a band of scores; leave by= out')
+        if head is not None:
+            raise KindError("a binary rule abstains in a band of scores; leave head= out")
         return tune_band(problem)
     if kind == "abstain":
         return tune_sure(problem, Selector.make(columns, by, head))
