@@ -29,7 +29,9 @@ import setpoint as sp
 LONG = (
     "gap of three groups",
     "ratio of three groups",
+    "ratio of two groups",
     "a gap where there is none",
+    "f1 at another prevalence",
     "npv at other prevalences",
     "cost of rare misses",
     "recall against specificity",
@@ -51,7 +53,7 @@ GOOD = [
         "f_beta(2), 400 rows",
         "cost",
         "weighted precision",
-        "gap of two groups",
+        "worst of four groups",
         "macro(f1) of three classes",
         "precision at other prevalences",
         "selective_risk",
@@ -72,7 +74,7 @@ def test_the_truth_is_what_the_metric_is_on_many_rows(scenario):
     rows = law.draw(generator(scenario.name, "truth"), 40_000)
     rule = replace(rule_for(law), goal=scenario.goal())
     found = sp.evaluate(rule, rows.y, rows.scores, **rows.options)
-    assert found.kept[0].value == pytest.approx(scenario.truth, abs=0.03)
+    assert found.kept[0].value == pytest.approx(scenario.truth, rel=0.03, abs=0.03)
 
 
 @pytest.mark.parametrize(("count", "fits"), [(0, True), (50, True), (65, True), (80, False)])
@@ -122,7 +124,7 @@ def test_a_promise_that_just_holds_is_seldom_refuted(scenario):
 @by_name(GOOD)
 def test_a_promise_that_holds_with_room_is_proven(scenario):
     larger = replace(scenario, n=2000)
-    assert simulate(larger, 5, larger.goal(-0.15)).proven == 5
+    assert simulate(larger, 4, larger.goal(-0.15)).proven == 4
 
 
 NOTHING = binary(0.5, 0.0, 0.0)
@@ -177,11 +179,11 @@ def test_weights_without_a_bound_prove_nothing():
 # --- rules chosen with proof -----------------------------------------------------------------
 
 FEW_PROOFS = {
-    "two normals": 8,
-    "no threshold is right": 20,
-    "no threshold, hopeful reference": 15,
-    "scores of few values": 40,
-    "two constraints, never both": 5,
+    "two normals": 5,
+    "no threshold is right": 15,
+    "no threshold, hopeful reference": 10,
+    "scores of few values": 25,
+    "two constraints, never both": 4,
 }
 
 
@@ -198,7 +200,7 @@ def test_scores_that_know_nothing_prove_nothing(scenario):
 
 def test_a_floor_that_most_thresholds_keep_is_proven():
     proof = replace(PROOFS[0], promises=(("precision", ">=", 0.5),), n=2000)
-    assert simulate_proofs(proof, 5).proven == 5
+    assert simulate_proofs(proof, 4).proven == 4
 
 
 # --- monitors --------------------------------------------------------------------------------

@@ -597,7 +597,7 @@ WATCHED = {
 """Promises that a monitor watches, and the labels it gets."""
 
 
-def watch(scenario, runs, beyond, labels="all"):
+def watch(scenario, runs, beyond, labels="all", batches=BATCHES):
     """How many monitors ever say "broken", and how many ever say "re-certified"."""
     goal = scenario.goal(beyond)
     random = generator(scenario.name, goal, labels)
@@ -605,7 +605,7 @@ def watch(scenario, runs, beyond, labels="all"):
     broken = again = 0
     for _ in range(runs):
         monitor, said = sp.Monitor(certificate, labels=labels), set()
-        for n in BATCHES:
+        for n in batches:
             rows = scenario.law.draw(random, n)
             rows = rows.take(rows.scores >= 0.5) if labels == "flagged" else rows
             if rows.y.size:

@@ -1,4 +1,4 @@
-"""``setpoint demo``: bundled data, an ordinary model, four goals, and an honest second look."""
+"""``setpoint demo``: bundled data, an ordinary model, four goals, a second look, and a proof."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from setpoint.cli.output import Force, Json, Screen, command, count, number, pri
 from setpoint.cli.results import outcome
 from setpoint.cli.saving import make_folder, refuse_existing
 
-HELP = "Bundled data, one model, four goals: what each goal does to the threshold."
+HELP = "Bundled data, one model, four goals and a proof: what each goal does to the threshold."
 EPILOG = """
 Examples
 
@@ -117,6 +117,8 @@ def _show(screen: Screen, found: Experiment, out: Path | None) -> None:
     tradeoff.show(screen, retried.rule)
     screen.facts([("Second look", _second_look(found))])
     screen.line()
+    screen.facts(_proof(found))
+    screen.line()
     screen.facts(_next_steps(out))
 
 
@@ -170,11 +172,25 @@ def _second_look(found: Experiment) -> str:
     )
 
 
+def _proof(found: Experiment) -> list[tuple[str, str]]:
+    proof = found.proven.certificate
+    assert proof is not None
+    fresh = found.plan.best_with(2 * found.plan.size)
+    bought = "" if fresh is None else f"; {fresh.rows:,} would for {fresh.point}"
+    return [
+        ("Proof", f"{found.proven.goal}, chosen on the test rows in an order fixed on the others:"),
+        ("", f"{found.proven.operating_point()}. {proof.findings[0].sentence()}."),
+        ("", f"at {100 * proof.confidence:g}% confidence, {found.proven.sentence()}"),
+        ("Labels", f"{found.plan.needs[0]}{bought}."),
+    ]
+
+
 def _next_steps(out: Path | None) -> list[tuple[str, str]]:
     setpoint = command()
     if out is None:
         return [
             ("Try next", f"{setpoint} demo --out demo"),
+            ("", f"{setpoint} certify --help"),
             ("", f"{setpoint} metrics recall"),
         ]
     table = out / "scores.csv"
