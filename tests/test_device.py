@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import setpoint as sp
+from setpoint.decisions import CONFIDENCES, confidence
 from setpoint.training.running import EVERY
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -137,3 +138,46 @@ def test_the_estimator_trains_on_a_gpu():
     data = sp.datasets.load("breast-cancer")
     clf = sp.GoalClassifier("maximize f1", "mlp", "costs", epochs=10, device="cuda")
     assert sp.f1(data.y, clf.fit(data.X, data.y).predict(data.X)) > 0.9
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", list(CONFIDENCES))
+def test_confidences_stay_on_their_device(device, name):
+    logits = 5 * torch.randn(200, 6, generator=torch.Generator().manual_seed(0))
+    head = [1.0, 2.0, 0.5, 1.0, 3.0, 1.5] if CONFIDENCES[name].needs_head else None
+    expected, classes = confidence(name, logits.numpy(), head)
+    for dtype in (torch.float32, torch.float64):
+        found, predicted = confidence(name, logits.to(device, dtype), head)
+        assert found.device.type == predicted.device.type == device
+        torch.testing.assert_close(found.cpu(), torch.as_tensor(expected))
+        assert predicted.cpu().tolist() == classes.tolist()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_proof_takes_tensors(device):
+    random = np.random.default_rng(0)
+    y = (random.random(1500) < 0.3).astype(int)
+    scores = (2 * y + random.normal(size=1500)).astype(np.float32)
+    goal = "maximize recall subject to precision >= 0.7"
+    made = []
+    for take in (lambda a: a, lambda a: torch.as_tensor(a, device=device)):
+        parts = [(take(y[i : i + 500]), take(scores[i : i + 500])) for i in (0, 500, 1000)]
+        rule = sp.tune(goal, *parts[1], prove=0.9, reference=parts[0])
+        monitor = sp.Monitor(rule.certificate)
+        made.append((rule, rule.certificate, monitor.update(*parts[2])))
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_abstaining_takes_tensors(device):
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 600)
+    logits = random.normal(size=(600, 3)).astype(np.float32)
+    logits[np.arange(600), y] += 2
+    task = sp.Task.multiclass([0, 1, 2], score="logit")
+    goal = "maximize coverage subject to selective_risk <= 0.1"
+    rule = sp.tune(goal, y, logits, task=task)
+    tensor = torch.as_tensor(logits, device=device)
+    assert sp.tune(goal, torch.as_tensor(y, device=device), tensor, task=task) == rule
+    assert rule.decide(tensor).tolist() == rule.decide(logits).tolist()
+    assert rule.abstains(tensor).tolist() == rule.abstains(logits).tolist()

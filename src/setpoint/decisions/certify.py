@@ -10,6 +10,7 @@ from typing import Any
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint.decisions.applied import applied
+from setpoint.decisions.bootstrap import resampled
 from setpoint.decisions.bounds import check_confidence
 from setpoint.decisions.certificate import (
     NOT_PROVEN,
@@ -23,7 +24,8 @@ from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
 from setpoint.decisions.operating import OperatingPoint
 from setpoint.decisions.planner import rows_needed
 from setpoint.decisions.prevalence import at_prevalence
-from setpoint.decisions.quantities import Quantity, quantity, resampled
+from setpoint.decisions.quantities import Quantity
+from setpoint.decisions.reading import quantity
 from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Columns, Constraint, Domain, Expression, Task
 from setpoint.goals import Goal, check, lower

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,11 @@ from setpoint._core.files import write_text
 from setpoint._core.words import listing
 from setpoint.decisions.applied import applied
 from setpoint.decisions.certificate import Certificate, read_json
-from setpoint.decisions.certify import subject_of
+from setpoint.decisions.claims import claims_of
 from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
-from setpoint.decisions.frontier import number_from, number_to
-from setpoint.decisions.quantities import Pair, Quantity, parts_of_all
-from setpoint.decisions.rates import FLAGGED, Rate, shares
-from setpoint.decisions.wealth import STAKES, grown, held, mean_wealth
-from setpoint.expressions import Columns, Constraint, Domain, Total
+from setpoint.decisions.watch import Watch
+from setpoint.decisions.wealth import mean_wealth
+from setpoint.expressions import Columns, Constraint
 
 HOLDS, BROKEN, AGAIN = "holds", "broken", "re-certified"
 NOT_MONITORABLE = "not monitorable"
@@ -34,78 +32,6 @@ LABELS = ("all", "flagged")
 FORMAT = "setpoint monitor 1"
 _REMEMBERED = 50  #: batches of which single rows are known again
 _TRACE = 2000  #: points of the trace that are kept
-
-
-@dataclass(frozen=True, eq=False)
-class _Claim:
-    """E[z] ≥ 0, for rows (or pairs of rows) that have a say in it."""
-
-    name: str
-    low: float
-    high: float
-    values: Any  # columns -> (z, place) of the rows that have a say; of a pair, two of those
-    paired: bool = False
-
-
-@dataclass
-class _Watch:
-    """The state of one claim."""
-
-    claim: _Claim
-    seen: int = 0
-    against: np.ndarray = field(default_factory=lambda: np.full(STAKES.size, -np.inf))
-    favour: np.ndarray = field(default_factory=lambda: np.zeros(STAKES.size))
-    worst: float = 0.0
-    total: float = 0.0
-    waiting: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
-
-    def feed(self, rows: Any, limit: float) -> int | None:
-        """Bet on rows; the place of the one at which the evidence against passes the limit."""
-        z, places = self._pairs(*rows) if self.claim.paired else rows
-        if z.size == 0:
-            return None
-        against = grown(self.against, -z, max(self.claim.high, 1e-12), self.seen)
-        favour = held(self.favour, z, max(-self.claim.low, 1e-12))
-        self.against, self.favour = against[-1], favour[-1]
-        self.seen += z.size
-        self.total += float(z.sum())
-        trace = mean_wealth(against)
-        self.worst = max(self.worst, float(trace.max()))
-        passed = np.flatnonzero(trace >= limit)
-        return int(places[passed[0]]) if passed.size else None
-
-    def _pairs(self, *new: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the two groups in pairs, as they come, at the place of the later; others wait."""
-        z = [np.r_[old, values] for old, (values, _) in zip(self.waiting, new, strict=True)]
-        at = [
-            np.r_[np.full(len(old), -1), places]
-            for old, (_, places) in zip(self.waiting, new, strict=True)
-        ]
-        ready = min(map(len, z))
-        self.waiting = (z[0][ready:].tolist(), z[1][ready:].tolist())
-        return z[0][:ready] + z[1][:ready], np.maximum(at[0][:ready], at[1][:ready])
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.claim.name,
-            "seen": self.seen,
-            "against": [number_to(x) for x in self.against.tolist()],
-            "favour": [number_to(x) for x in self.favour.tolist()],
-            "worst": self.worst,
-            "total": self.total,
-            "waiting": [list(w) for w in self.waiting],
-        }
-
-    def restore(self, data: Mapping[str, Any]) -> None:
-        if data["name"] != self.claim.name:
-            raise FileError(f'this monitor is damaged: it has "{data["name"]}" out of place')
-        self.seen = int(data["seen"])
-        self.against = np.array([number_from(x) for x in data["against"]], float)
-        self.favour = np.array([number_from(x) for x in data["favour"]], float)
-        if self.against.shape != STAKES.shape or self.favour.shape != STAKES.shape:
-            raise FileError("this monitor is damaged: its bets have the wrong number")
-        self.worst, self.total = float(data["worst"]), float(data["total"])
-        self.waiting = ([*map(float, data["waiting"][0])], [*map(float, data["waiting"][1])])
 
 
 @dataclass(frozen=True)
@@ -207,10 +133,10 @@ class Monitor:
         self.alarm: int | None = None
         self.trace: list[tuple[int, float]] = []  #: (rows so far, ln of the evidence)
         self._fed: list[Fingerprint] = []
-        self._watches: list[tuple[Constraint, list[_Watch], str]] = []
+        self._watches: list[tuple[Constraint, list[Watch], str]] = []
         for constraint in certificate.goal.constraints:
-            claims, why = _claims(constraint, certificate, labels)
-            self._watches.append((constraint, [_Watch(c) for c in claims], why))
+            claims, why = claims_of(constraint, certificate, labels)
+            self._watches.append((constraint, [Watch(c) for c in claims], why))
 
     @property
     def status(self) -> str:
@@ -357,95 +283,3 @@ def _thinned(trace: list[tuple[int, float]]) -> list[tuple[int, float]]:
         return trace
     half = len(trace) // 2
     return [*trace[:half:2], *trace[half:]]
-
-
-# --- claims ----------------------------------------------------------------------------------
-
-
-def _claims(
-    constraint: Constraint, certificate: Certificate, labels: str
-) -> tuple[list[_Claim], str]:
-    """The claims on single rows that a constraint consists of, or why there are none."""
-    point = certificate.point
-    if point.kind == "top-k":
-        return [], "the first k of other rows are another rule"
-    if constraint.op == "==":
-        return [], "an equality is not a promise that rows can keep"
-    if certificate.prevalence:
-        return [], "a promise over a range of prevalences says nothing of single rows"
-    if certificate.weighted and certificate.weight_bound is None:
-        return [], "weighted rows need a certificate with weight_bound="
-    none = _no_rows(certificate)
-    domain = Domain(none)
-    leaves = (x for side in constraint.sides for x in side.expand(domain).leaves())
-    if not all(isinstance(leaf, Total) for leaf in leaves):
-        return [], "it judges the scores of many rows, not decisions"
-    subject, asked = subject_of(constraint, none, certificate.weight_bound, (), point)
-    sign = 1.0 if constraint.op == ">=" else -1.0
-    atoms = _atoms(subject, constraint.op)
-    if atoms is None:
-        return [], "it is no rate of rows, nor several; watch the rates it is made of"
-    if labels == "flagged" and not all(isinstance(a, Rate) and a.who == FLAGGED for a in atoms):
-        return [], "labels on flagged rows alone cannot show it"
-    return [_claim(a, sign, asked, str(constraint)) for a in atoms], ""
-
-
-def _atoms(subject: Quantity, op: str) -> list[Rate | Pair] | None:
-    """Rates, and pairs of rates whose rows all weigh the same; None where there are others."""
-    found: list[Rate | Pair] = []
-    for part in parts_of_all(subject, op) or ():
-        if isinstance(part, Pair):
-            if any(r.possible[:, 1].min() != r.possible[:, 1].max() for r in part.rates):
-                return None
-        elif not isinstance(part, Rate):
-            return None
-        found.append(part)
-    return found or None
-
-
-def _claim(atom: Rate | Pair, sign: float, asked: float, name: str) -> _Claim:
-    if isinstance(atom, Rate):
-        z = sign * atom.reach * (atom.possible[:, 0] - asked * atom.possible[:, 1])
-
-        def values(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-            n, d = shares(atom.top, columns), shares(atom.bottom, columns)
-            rows = sign * (n - asked * d)
-            if columns.weight is not None:
-                rows = rows * columns.weight
-            say = np.flatnonzero((n != 0) | (d != 0))
-            return rows[say], say
-
-        return _Claim(name, float(min(z.min(), 0.0)), float(max(z.max(), 0.0)), values)
-    a, b, e = atom.plane(asked)
-    ends = [(sign * (a * x + e), sign * (a * y + e)) for x, y in [atom.one.span]]
-    others = [(sign * b * x, sign * b * y) for x, y in [atom.two.span]]
-
-    def both(columns: Columns) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        (one, at_one), (two, at_two) = (_each(r, columns) for r in (atom.one, atom.two))
-        return (sign * (a * one + e), at_one), (sign * b * two, at_two)
-
-    low = min(ends[0]) + min(others[0])
-    high = max(ends[0]) + max(others[0])
-    return _Claim(name, min(low, 0.0), max(high, 0.0), both, paired=True)
-
-
-def _each(r: Rate, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """N / D and place of each row that has a say, for a rate whose rows all weigh the same."""
-    n, d = shares(r.top, columns), shares(r.bottom, columns)
-    say = np.flatnonzero(d)
-    return n[say] / d[say], say
-
-
-def _no_rows(certificate: Certificate) -> Columns:
-    """Columns without rows, for what follows from the goal alone."""
-    task = certificate.point.task
-    shape = (0, len(task.classes or ())) if task.kind == "multilabel" else (0,)
-    kind = np.int64 if task.kind == "multiclass" else bool
-    return Columns(
-        task,
-        np.zeros(shape, kind),
-        decided=np.zeros(shape, kind),
-        weight=np.zeros(0) if certificate.weighted else None,
-        groups={name: np.zeros(0, object) for name, _ in task.groups},
-        abstained=np.zeros(0, bool) if certificate.point.kind == "abstain" else None,
-    )

@@ -23,8 +23,8 @@ from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import declared, subject_of
 from setpoint.decisions.path import joint_power
 from setpoint.decisions.problem import Problem
-from setpoint.decisions.quantities import parts_of_all
 from setpoint.decisions.rates import Rate
+from setpoint.decisions.reading import parts_of_all
 from setpoint.decisions.rule import DecisionRule
 from setpoint.decisions.smoothing import DRAWS, drawn_curves
 from setpoint.decisions.threshold import threshold_rule

@@ -16,7 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from setpoint._core.errors import GoalError
-from setpoint.decisions.quantities import Extreme, Pair, Quantity
+from setpoint.decisions.pair import Pair
+from setpoint.decisions.quantities import Extreme, Quantity
 from setpoint.decisions.rates import Rate, rate
 from setpoint.expressions import Columns, Constraint, Expression, Total
 from setpoint.expressions.events import Event, actual, decided, not_actual
