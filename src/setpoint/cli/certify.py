@@ -219,5 +219,7 @@ def _next_steps(
             ("Choose again", f"{command()} tune fresh.csv {goal} --prove {proof.confidence:g}"),
             ("", "--reference tune.csv: the best rule that fresh rows prove"),
         ]
-    rule = shlex.quote(str(rule_file))
-    return [("Plan for it", f"{command()} plan tune.csv {columns} --rule {rule}")]
+    if proof.needed is None:
+        return []
+    rule, goal = shlex.quote(str(rule_file)), shlex.quote(str(proof.goal))
+    return [("Plan for it", f"{command()} plan tune.csv {columns} --rule {rule} --goal {goal}")]

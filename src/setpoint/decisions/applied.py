@@ -20,8 +20,12 @@ def applied(
     sample_weight: Any = None,
     group: Any = None,
     query: Any = None,
+    positives: bool = True,
 ) -> Columns:
-    """Labels, scores and the decisions of a rule, checked and on the host."""
+    """Labels, scores and the decisions of a rule, checked and on the host.
+
+    Without ``positives`` rows that hold none are nothing strange, whatever their labels look like.
+    """
     if not isinstance(point, OperatingPoint):
         raise KindError(
             f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {point!r}"
@@ -29,7 +33,13 @@ def applied(
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
-        point.task, y_true, scores=scores, sample_weight=sample_weight, group=group, query=query
+        point.task,
+        y_true,
+        scores=scores,
+        sample_weight=sample_weight,
+        group=group,
+        query=query,
+        positives=positives,
     )
     return with_decisions(point, columns.on_host())
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setpoint._core.arrays import Array
+from setpoint._core.errors import DataError
 
 BLOCKS = 400  #: times the stake is recalculated
 BOLD = 0.95  #: the largest stake, as a share of what can be lost
@@ -92,7 +93,10 @@ def wins(rows: Rows, c: Array, sign: int, loss: Array, delta: float) -> np.ndarr
         stake = np.minimum(np.sqrt(2 * lacking / (spread * (n - start))), BOLD / loss)
         part = rows.pairs if rows.counts is not None else rows.pairs[start:stop]
         z = sign * (part[:, 0] - np.multiply.outer(c, part[:, 1]))  # (m, pairs)
-        gains = np.log1p(stake[:, None] * z)
+        stakes = stake[:, None] * z
+        if stakes.size and stakes.min() <= -1:
+            raise DataError("a row loses more than the bound on its weight allows; state a larger")
+        gains = np.log1p(stakes)
         if rows.counts is not None:
             wealth = wealth + gains @ rows.counts[b]
             moment = moment + (z * z) @ rows.counts[b]

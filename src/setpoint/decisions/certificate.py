@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
@@ -18,6 +18,7 @@ from setpoint.decisions.frontier import number_from, number_to
 from setpoint.decisions.operating import OperatingPoint
 from setpoint.goals import Goal
 
+T = TypeVar("T")
 PROVEN, NOT_PROVEN, REFUTED = "PROVEN", "NOT PROVEN", "REFUTED"
 FORMAT = "setpoint certificate 1"
 
@@ -29,6 +30,12 @@ class Evidence:
     name: str
     k: int | None
     n: int
+
+    @property
+    def part(self) -> str:
+        """What the part is called: the group or class where the name ends in one."""
+        inside = self.name.rpartition(" (")[2]
+        return inside.removesuffix(")") if self.name.endswith(")") and "=" in inside else self.name
 
     def __str__(self) -> str:
         return f"{self.n:,} rows" if self.k is None else f"{self.k:,} of {self.n:,}"
@@ -77,11 +84,22 @@ class Finding:
     def sentence(self) -> str:
         """The finding in one sentence."""
         seen = "is empty here" if self.value is None else f"{self.value:.4g} here"
-        rows = f", {self.evidence[0]}" if len(self.evidence) == 1 else ""
+        rows = f", {self.evidence[0]}" if len(self.evidence) == 1 else self._each()
         words = f"{self.verdict}: {self.constraint} ({seen}{rows}; {self.limit()} by {self.how})"
         if self.verdict == NOT_PROVEN:
             words += f"; {self.way_out()}"
         return words
+
+    def _each(self) -> str:
+        """The rows behind each part, where there are a few."""
+        if not 1 < len(self.evidence) <= 4:
+            return ""
+        return "; " + ", ".join(f"{e.part}: {e}" for e in self.evidence)
+
+    def sides(self) -> tuple[float, float]:
+        """No bound at all: on the side that was asked for, and on the other."""
+        endless = float("inf")
+        return (-endless, endless) if self.op == ">=" else (endless, -endless)
 
     def limit(self) -> str:
         """The bound that matters, in words: where it is refuted, that on the other side."""
@@ -97,11 +115,15 @@ class Finding:
             return "the bound is no guarantee, so nothing is proven by it"
         if self.op == "==":
             return "an equality cannot be proven from a sample; state a range"
+        if self.value is None:
+            return "no row here has a say in it"
         if self.needed is not None:
             return (
                 f"if the truth is as seen here, about {self.needed:,} fresh labelled rows would "
                 "prove it (power 0.8)"
             )
+        if (self.value > self.asked) == (self.op == ">=") and self.value != self.asked:
+            return "no number of rows can be named that would prove it"
         return "more rows would not help: it does not hold with room to spare here"
 
 
@@ -133,6 +155,8 @@ class Certificate:
     prevalence : pair of float, or empty
     weighted : bool
         Whether the rows had weights.
+    flagged : float or None
+        The share of rows decided positive, in a binary task.
     """
 
     verdict: str
@@ -149,6 +173,7 @@ class Certificate:
     weight_bound: float | None = None
     prevalence: tuple[float, ...] = ()
     weighted: bool = False
+    flagged: float | None = None
 
     def __post_init__(self) -> None:
         """Hold what a certificate says to what it can say."""
@@ -166,6 +191,7 @@ class Certificate:
             and (self.weight_bound is None or is_real(self.weight_bound))
             and (self.weight_bound is None or self.weight_bound > 0)
             and isinstance(self.weighted, bool)
+            and (self.flagged is None or is_real(self.flagged))
         )
         if not fine:
             raise FileError("this certificate is damaged: its numbers cannot be. Certify again")
@@ -202,7 +228,10 @@ class Certificate:
     def _promise(self) -> str:
         if not self.findings:
             return f"{self.goal} promises nothing; add a constraint to prove"
-        return listing(f.constraint for f in self.findings)
+        alike = [f.constraint for f in self.findings if f.verdict == self.verdict]
+        others = [f.constraint for f in self.findings if f.verdict == PROVEN != self.verdict]
+        proven = f" (proven: {listing(others, most=99)})" if others else ""
+        return listing(alike, most=99) + proven
 
     # --- files -------------------------------------------------------------------------------
 
@@ -224,6 +253,7 @@ class Certificate:
             "weight_bound": self.weight_bound,
             "prevalence": list(self.prevalence),
             "weighted": self.weighted,
+            "flagged": self.flagged,
         }
 
     @classmethod
@@ -248,6 +278,7 @@ class Certificate:
                 weight_bound=data["weight_bound"],
                 prevalence=tuple(data["prevalence"]),
                 weighted=data["weighted"],
+                flagged=data["flagged"],
             )
         except SetpointError:
             raise
@@ -261,7 +292,16 @@ class Certificate:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate that :meth:`save` wrote; nothing in the file is executed."""
-        return cls.from_json(read_json(path, "a certificate"))
+        return opened(path, "a certificate", cls.from_json)
+
+
+def opened(path: str | os.PathLike[str], what: str, read: Callable[[Any], T]) -> T:
+    """What a JSON file holds, read; a complaint about its contents names the file."""
+    data = read_json(path, what)
+    try:
+        return read(data)
+    except FileError as error:
+        raise FileError(f'"{path}": {error}') from error
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
+from setpoint._core.words import listing
 from setpoint.decisions.applied import applied
 from setpoint.decisions.bootstrap import resampled
 from setpoint.decisions.bounds import check_confidence
@@ -21,13 +22,14 @@ from setpoint.decisions.certificate import (
     Finding,
 )
 from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
+from setpoint.decisions.groups import declared
 from setpoint.decisions.operating import OperatingPoint
 from setpoint.decisions.planner import rows_needed
 from setpoint.decisions.prevalence import at_prevalence
 from setpoint.decisions.quantities import Quantity
 from setpoint.decisions.reading import quantity
 from setpoint.decisions.rule import DecisionRule
-from setpoint.expressions import Columns, Constraint, Domain, Expression, Task
+from setpoint.expressions import Columns, Constraint, Domain, Expression
 from setpoint.goals import Goal, check, lower
 
 ASSUMPTION = (
@@ -107,13 +109,15 @@ def certify(
     goal = lower(check(Goal.of(goal), rule.task))
     columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
     if weight_bound is not None:
-        _check_weights(columns, weight_bound)
+        check_weights(columns, weight_bound)
     rows = Fingerprint.of(columns)
     if isinstance(rule, DecisionRule):
         own = () if rule.chosen_on is None else (rule.chosen_on,)
         refuse_seen(rows, own, "certify rows", _WAY.format(how="to choose the rule (tune)"))
-        refuse_seen(rows, rule.touched, "certify rows", _WAY.format(how="to certify this rule"))
+        refuse_seen(rows, rule.touched, "certify rows", _WAY.format(how="with this rule"))
     refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
+    also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
+    columns = replace(columns, task=declared(goal, columns, also))
     made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
@@ -156,24 +160,24 @@ def examine(
     weight_bound: float | None = None,
     prevalence: tuple[float, ...] = (),
     chosen_among: int = 0,
+    candidates: int = 1,
 ) -> Certificate:
-    """The certificate of a rule on columns that hold its decisions.
+    """The certificate of a rule on columns that hold its decisions, all groups declared.
 
-    Where the rule was chosen among several by tests on these same rows, what they proved is the
-    bounds that were asked for, and no more; and the interval around the objective has to hold for
-    all of them.
+    Where the rule was chosen by tests on these same rows (``chosen_among`` of ``candidates`` that
+    were laid out), what they proved is the bounds that were asked for, and no more; and the
+    interval around the objective has to hold for all candidates.
     """
-    task = declared(goal, columns)
-    columns = replace(columns, task=task)
+    task = columns.task
     findings = []
     for constraint in goal.constraints:
         subject = subject_of(constraint, columns, weight_bound, prevalence, point)
         found = _finding(constraint, subject, delta, len(goal.constraints), columns.size)
         proven = chosen_among and found.verdict == PROVEN
-        findings.append(replace(found, bound=found.asked) if proven else found)
+        findings.append(_no_more(found) if proven else found)
     objective = goal.objective.expand(Domain(columns))
     reading = _quantity(objective, columns, weight_bound, point, str(goal.objective))
-    end = delta / 2 / max(chosen_among, 1)
+    end = delta / 2 / max(candidates, 1)
     return Certificate(
         verdict=_verdict([f.verdict for f in findings]),
         goal=goal,
@@ -185,11 +189,25 @@ def examine(
         rows=columns.size,
         point=replace(_plain(point), task=task),
         fingerprint=rows,
-        assumption=_assumption(prevalence, point, chosen_among),
+        assumption=_assumption(prevalence, point, columns, chosen_among, rows),
         weight_bound=weight_bound,
         prevalence=prevalence,
         weighted=columns.weight is not None,
+        flagged=_flagged(columns),
     )
+
+
+def _flagged(columns: Columns) -> float | None:
+    """The share of rows decided positive, where there is a positive."""
+    if columns.task.kind != "binary" or columns.decided is None:
+        return None
+    return float(columns.decided.mean())
+
+
+def _no_more(found: Finding) -> Finding:
+    """The finding of a rule that was chosen here: the bound asked for is all that is proven."""
+    how = f"{found.how}; no more than the bound is proven where the rule is chosen"
+    return replace(found, bound=found.asked, other=found.sides()[1], how=how)
 
 
 def proves(
@@ -200,7 +218,6 @@ def proves(
     weight_bound: float | None = None,
 ) -> bool:
     """Whether every constraint is proven on columns that hold the rule's decisions."""
-    columns = replace(columns, task=declared(goal, columns))
     for constraint in goal.constraints:
         found, asked = subject_of(constraint, columns, weight_bound, (), point)
         if constraint.op == "==" or not found.exact:
@@ -237,7 +254,7 @@ def _quantity(
     point: OperatingPoint,
     name: str,
 ) -> Quantity:
-    if point.kind == "top-k":  # which rows are decided depends on all the others
+    if point.kind == "top-k" or columns.query is not None:  # rows that depend on each other
         reading = ground.read({leaf: leaf.measure(columns) for leaf in ground.leaves()})
         value = float(reading.value) if bool(reading.defined) else None
         return resampled(ground, columns, value)
@@ -252,17 +269,17 @@ def _finding(
     size: int,
 ) -> Finding:
     found, asked = subject
-    against = {">=": "<=", "<=": ">="}
     if constraint.op == "==":
-        proven = False
-        refuted = any(_strictly(found, op, asked, delta / several / 2) for op in against)
-        bound = other = asked
+        proven, bound, other = False, asked, asked
+        share = delta / several / 2
+        refuted = found.lower(share) > asked or found.upper(share) < asked
     else:
         proven = found.exact and found.proves(constraint.op, asked, delta)
-        refuted = found.exact and _strictly(found, against[constraint.op], asked, delta / several)
         bound, other = found.lower(delta), found.upper(delta / several)
         if constraint.op == "<=":
             bound, other = found.upper(delta), found.lower(delta / several)
+        refuted = other < asked if constraint.op == ">=" else other > asked
+    refuted = refuted and found.exact and found.value is not None
     verdict = PROVEN if proven else REFUTED if refuted else NOT_PROVEN
     needed = None
     if verdict == NOT_PROVEN and constraint.op != "==":
@@ -282,43 +299,44 @@ def _finding(
     )
 
 
-def _strictly(found: Quantity, op: str, bound: float, delta: float) -> bool:
-    """Whether the quantity is proven to be on that side of the bound, the bound itself left out."""
-    value = found.value
-    if value is None or value == bound:
-        return False
-    return found.proves(op, bound, delta) and (value < bound if op == "<=" else value > bound)
-
-
 def _verdict(verdicts: list[str]) -> str:
     if verdicts and all(v == PROVEN for v in verdicts):
         return PROVEN
     return REFUTED if REFUTED in verdicts else NOT_PROVEN
 
 
-def declared(goal: Goal, columns: Columns) -> Task:
-    """The task with the groups declared that the goal speaks of."""
-    groups = {name: columns.group_values(name) for name in goal.columns}
-    return replace(columns.task, groups={**dict(columns.task.groups), **groups})
-
-
 def _plain(point: OperatingPoint) -> OperatingPoint:
     return OperatingPoint(**OperatingPoint.point_from_json(point.point_to_json()))
 
 
-def _assumption(prevalence: tuple[float, ...], point: OperatingPoint, chosen_among: int) -> str:
+def _assumption(
+    prevalence: tuple[float, ...],
+    point: OperatingPoint,
+    columns: Columns,
+    chosen_among: int,
+    rows: Fingerprint,
+) -> str:
     words = ASSUMPTION
+    if not rows.knows_rows:
+        words += (
+            " The scores have few values, so that rows used before are known again only as a "
+            "whole: that none of them is among these is for you to know."
+        )
     if chosen_among > 1:
         words += (
             f" The rule was chosen here by {chosen_among} tests in an order fixed on other rows, "
             "which is the one touch of these rows."
         )
     if prevalence:
-        low, high = (100 * x for x in prevalence)
-        words += (
-            f" Certified for any share of positives from {low:g}% to {high:g}%, if nothing but "
-            "that share changes."
-        )
+        low, high = (f"{100 * x:g}%" for x in prevalence)
+        span = f"a share of positives of {low}"
+        span = span if low == high else f"any share of positives from {low} to {high}"
+        words += f" Tested for {span} (values are the worst there), if nothing else changes."
+    if columns.query is not None and point.kind != "top-k":
+        words += " Rows of one query depend on each other, so nothing is proven by them."
+    if columns.task.groups:
+        named = (f"{name}: {listing(map(str, values))}" for name, values in columns.task.groups)
+        words += f" Groups: {'; '.join(named)}."
     if point.kind == "top-k":
         words += " The first k of other rows are another rule, so this proves nothing."
     return words
@@ -327,7 +345,8 @@ def _assumption(prevalence: tuple[float, ...], point: OperatingPoint, chosen_amo
 def _range(prevalence: Any) -> tuple[float, ...]:
     if prevalence is None:
         return ()
-    ends = [prevalence, prevalence] if is_real(prevalence) else list(prevalence)
+    single = is_real(prevalence) or not isinstance(prevalence, Iterable)
+    ends: list[Any] = [prevalence, prevalence] if single else list(prevalence)
     if len(ends) != 2 or not all(is_real(x) and 0 < x < 1 for x in ends) or ends[0] > ends[1]:
         raise DataError(
             f"prevalence is a share of positives, or a pair (low, high) of them, between 0 and 1; "
@@ -336,7 +355,8 @@ def _range(prevalence: Any) -> tuple[float, ...]:
     return float(ends[0]), float(ends[1])
 
 
-def _check_weights(columns: Columns, bound: Any) -> None:
+def check_weights(columns: Columns, bound: Any) -> None:
+    """Refuse weights beyond their stated bound."""
     if not is_real(bound) or not 0 < bound < math.inf:
         raise DataError(f"weight_bound is the largest weight a row can have; got {bound!r}")
     if columns.weight is None:

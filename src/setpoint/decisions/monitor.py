@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from setpoint._core.errors import DataError, FileError, GoalError, KindError, Se
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
 from setpoint.decisions.applied import applied
-from setpoint.decisions.certificate import Certificate, read_json
+from setpoint.decisions.certificate import Certificate, opened
 from setpoint.decisions.claims import claims_of
 from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
 from setpoint.decisions.watch import Watch
@@ -121,8 +121,11 @@ class Monitor:
     """
 
     def __init__(self, certificate: Certificate, *, labels: str = "all") -> None:
-        if not isinstance(certificate, Certificate):
-            raise KindError(f"a Certificate is needed, from sp.certify; got {certificate!r}")
+        given = getattr(certificate, "certificate", certificate)  # a rule chosen with proof has one
+        if not isinstance(given, Certificate):
+            kind = type(certificate).__name__
+            raise KindError(f"a Certificate is needed, from sp.certify; got a {kind} without one")
+        certificate = given
         if labels not in LABELS:
             raise KindError(f"labels is {listing(LABELS)}; got {labels!r}")
         if not certificate.goal.constraints:
@@ -159,7 +162,8 @@ class Monitor:
     ) -> Report:
         """Feed labelled rows, in the order they came; returns what is known now."""
         point = self.certificate.point
-        columns = applied(point, y_true, scores, sample_weight=sample_weight, group=group)
+        more = {"sample_weight": sample_weight, "group": group}
+        columns = applied(point, y_true, scores, positives=False, **more)
         rows = self._refuse(columns)
         every = [watch for _, watches, _ in self._watches for watch in watches]
         values = [watch.claim.values(columns) for watch in every]  # what may fail fails here
@@ -191,17 +195,33 @@ class Monitor:
                 raise DataError(
                     f"a row weighs {heaviest:g}, more than the certificate's weight_bound"
                 )
+        self._refuse_flagged(columns)
         rows = Fingerprint.of(columns)
         way = "to certify the rule; a monitor needs rows that came later"
         refuse_seen(rows, [self.certificate.fingerprint], "rows", way)
         refuse_seen(rows, self._fed, "rows", "by this monitor; feed each row once")
         return rows
 
+    def _refuse_flagged(self, columns: Columns) -> None:
+        """Rows that are all decided positive are no sample of all rows."""
+        share = self.certificate.flagged
+        if self.labels != "all" or share is None or columns.decided is None:
+            return
+        if bool(columns.decided.all()) and columns.size * np.log(max(share, 1e-12)) < -20:
+            raise DataError(
+                f"every one of these {columns.size:,} rows is decided positive, and {share:.1%} "
+                "were when the rule was certified; where only such rows are labelled, say "
+                'labels="flagged"'
+            )
+
+    def __str__(self) -> str:
+        return str(self.report())
+
     def _remember(self, rows: Fingerprint) -> None:
         self._fed.append(rows)
         if len(self._fed) > _REMEMBERED:  # older ones are known again only as a whole
             old = self._fed[-1 - _REMEMBERED]
-            self._fed[-1 - _REMEMBERED] = Fingerprint(old.rows, old.digest)
+            self._fed[-1 - _REMEMBERED] = replace(old, sketch=())
 
     def report(self) -> Report:
         """What is known now."""
@@ -274,7 +294,7 @@ class Monitor:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Monitor:
         """Read a monitor that :meth:`save` wrote; nothing in the file is executed."""
-        return cls.from_json(read_json(path, "a monitor"))
+        return opened(path, "a monitor", cls.from_json)
 
 
 def _thinned(trace: list[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -243,7 +243,10 @@ class OperatingPoint:
         if self.task.kind == "binary":
             low, high = self.band
             return f"positive where score >= {high:.6g}, negative where score < {low:.6g}"
-        return f"argmax of scores where {self.confidence} >= {self.threshold:.6g}"
+        odds = ""
+        if self.confidence == "sr_max":  # kept as a logit, so that nothing saturates
+            odds = f" (a probability of {1 / (1 + np.exp(-(self.threshold or 0.0))):.4g})"
+        return f"argmax of scores where {self.confidence} >= {self.threshold:.6g}{odds}"
 
     def point_to_json(self) -> dict[str, Any]:
         """The operating point as plain data; infinities are strings."""

@@ -20,7 +20,8 @@ import numpy as np
 from setpoint._core import special
 from setpoint.decisions import bounds
 from setpoint.decisions.applied import with_decisions
-from setpoint.decisions.certify import declared, subject_of
+from setpoint.decisions.certify import subject_of
+from setpoint.decisions.groups import declared
 from setpoint.decisions.path import joint_power
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.rates import Rate

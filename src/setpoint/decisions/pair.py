@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setpoint.decisions import bounds
 from setpoint.decisions.quantities import Bounds
 from setpoint.decisions.rates import Rate
 from setpoint.expressions.intervals import Interval
@@ -98,20 +97,11 @@ class Pair(Bounds):
         return sure
 
 
-_LEVELS = np.r_[np.geomspace(1e-12, 1e-3, 40), np.linspace(0.002, 0.5, 60)]
-
-
-def _likely(r: Rate) -> np.ndarray:
-    """Values of a pure rate, dense where its p-values move."""
-    ends = np.r_[bounds.lower(r.k, r.n, _LEVELS), bounds.upper(r.k, r.n, _LEVELS)]
-    return r.at(ends)
-
-
 def _grid(one: Rate, two: Rate, a: float, b: float, e: float) -> np.ndarray:
     """Points of the boundary a·m₁ + b·m₂ + e = 0, as m₁."""
     low, high = one.span
-    points = [np.linspace(low, high, 65), _likely(one)]
-    points.append(-(b * _likely(two) + e) / a)
+    points = [np.linspace(low, high, 65), one.likely]
+    points.append(-(b * two.likely + e) / a)
     return np.unique(np.clip(np.concatenate(points), low, high))
 
 

@@ -4,61 +4,90 @@ The candidates of a proof are fixed before the certify rows are looked at. One t
 of the reference scores. Any other kind of rule: the rule that is best on the reference rows when
 every bound is tightened by a margin, for margins from wide to none and a little beyond,
 
-    left >= c   becomes   left >= c + m (top − c)
-    left <= c   becomes   left <= c − m (c − bottom)
+    left >= c   becomes   left >= c + m w          left <= c   becomes   left <= c − m w
 
-with [bottom, top] what the metric can be.
+with w how far a bound on that many certify rows lies from the value, as the rule without a margin
+has it: each constraint gets the room that its own proof takes.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from setpoint._core.errors import SetpointError
 from setpoint.decisions.applied import with_decisions
-from setpoint.decisions.certify import declared, subject_of
+from setpoint.decisions.certify import subject_of
 from setpoint.decisions.choose import choose
+from setpoint.decisions.groups import declared
 from setpoint.decisions.planner import power_at
 from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Columns, Constraint, Number
 from setpoint.goals import Goal
 
-MARGINS = np.r_[np.linspace(0.9, 0.1, 17), np.linspace(0.08, -0.1, 10)]
+MARGINS = (4, 3, 2.4, 2, 1.7, 1.45, 1.25, 1.1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0, -0.3)
+FEWER = (3, 2, 1.4, 1, 0.7, 0.4, 0)  #: where each rule takes its time: offsets of classes
 
 
 def margin_path(
-    goal: Goal, reference: Columns, kind: str, by: str | None, head: Any, seed: int
+    goal: Goal,
+    reference: Columns,
+    kind: str,
+    by: str | None,
+    head: Any,
+    seed: int,
+    delta: float,
+    size: int,
 ) -> list[DecisionRule]:
-    """Rules from the widest margin to the narrowest, without those that repeat the one before."""
+    """Rules from the widest margin to the narrowest, without those that repeat one before."""
+    plain = choose(goal, reference, kind, by, head, seed)
+    widths = _widths(goal, plain, reference, delta, size)
     found: list[DecisionRule] = []
     points: list[dict] = []
-    for margin in MARGINS:
-        tightened = tuple(_tightened(c, float(margin)) for c in goal.constraints)
-        try:
-            rule = choose(
-                Goal(goal.sense, goal.objective, tightened), reference, kind, by, head, seed
-            )
-        except SetpointError:
-            continue  # a bound that cannot be met at all
+    for margin in FEWER if kind == "offsets" else MARGINS:
+        rule = plain
+        if margin != 0:
+            pairs = zip(goal.constraints, widths, strict=True)
+            tightened = tuple(_tightened(c, margin * width) for c, width in pairs)
+            if None in tightened:
+                continue  # beyond what the metric can be
+            wanted = Goal(goal.sense, goal.objective, tightened)  # type: ignore[arg-type]
+            rule = choose(wanted, reference, kind, by, head, seed)
         if rule.feasible and (point := rule.point_to_json()) not in points:
             found.append(rule)
             points.append(point)
     return found
 
 
-def _tightened(constraint: Constraint, margin: float) -> Constraint:
+def _widths(
+    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
+) -> list[float]:
+    """How far the bound of each constraint will lie from its value on so many rows."""
+    decided = with_decisions(rule, replace(reference, weight=None))
+    decided = replace(decided, task=declared(goal, decided))
+    widths = []
+    for constraint in goal.constraints:
+        found, asked = subject_of(constraint, decided, None, (), rule)
+        edge = found.lower(delta) if constraint.op == ">=" else found.upper(delta)
+        value = asked if found.value is None else found.value
+        width = abs(value - edge) * math.sqrt(decided.size / size)
+        low, high = constraint.left.interval()
+        room = high - asked if constraint.op == ">=" else asked - low
+        fallback = 0.1 * (room if math.isfinite(room) else max(abs(asked), 1.0))
+        widths.append(width if math.isfinite(width) and width > 0 else fallback)
+    return widths
+
+
+def _tightened(constraint: Constraint, by: float) -> Constraint | None:
+    """The constraint with its bound moved inwards; None where the metric cannot be there."""
     if constraint.right.needs() or constraint.op == "==":
         return constraint
     bound = float(constraint.right.read({}).value)
     low, high = constraint.left.interval()
-    if constraint.op == ">=":
-        room = high - bound if np.isfinite(high) else abs(bound)
-        return Constraint(constraint.left, ">=", Number(bound + margin * room))
-    room = bound - low if np.isfinite(low) else abs(bound)
-    return Constraint(constraint.left, "<=", Number(bound - margin * room))
+    moved = bound + by if constraint.op == ">=" else bound - by
+    if not low < moved < high:
+        return None
+    return Constraint(constraint.left, constraint.op, Number(moved))
 
 
 def joint_power(

@@ -11,9 +11,10 @@ from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.reals import is_real
 from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.bounds import check_confidence
-from setpoint.decisions.certify import declared, subject_of
+from setpoint.decisions.certify import subject_of
 from setpoint.decisions.choose import choose, kind_for, refuse_one_class
 from setpoint.decisions.frontier import number_to
+from setpoint.decisions.groups import declared
 from setpoint.decisions.path import margin_path
 from setpoint.decisions.planner import POWER, bound_at, rows_needed
 from setpoint.decisions.quantities import Quantity
@@ -22,6 +23,7 @@ from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check, lower
 
+_SPREAD = np.array([0.1, 1.0, 10.0])  #: sizes of fresh rows that margins are laid out for
 SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 
 
@@ -116,6 +118,7 @@ class Plan:
             f"{self.point}, going by {self.size:,} labelled rows:",
             *(f"  {need}." for need in self.needs),
         ]
+        lines.append("These rows stand for the truth here, and flatter a rule chosen on them.")
         if self.options:
             lines.append(f"What fresh rows would buy ({self.goal.objective} on these rows):")
             lines += [f"  {_told(option)}" for option in thinned(self.options)]
@@ -214,7 +217,14 @@ def plan(
     else:
         by = rule.confidence if rule.kind == "abstain" else rule.by
         head = list(rule.norms) or None
-    path = margin_path(goal, columns, chosen, by, head, random_state)
+    sizes = [columns.size] if chosen == "offsets" else _SPREAD * columns.size
+    path = [
+        option
+        for size in sizes
+        for option in margin_path(
+            goal, columns, chosen, by, head, random_state, delta, max(int(size), 10)
+        )
+    ]
     return Plan(
         goal=goal,
         confidence=1 - delta,
@@ -222,8 +232,13 @@ def plan(
         size=columns.size,
         point=rule.operating_point(),
         needs=_needs(goal, rule, columns, delta, power),
-        options=_options(goal, path, columns, delta, power),
+        options=_options(goal, path, columns, delta, _each(power, goal)),
     )
+
+
+def _each(power: float, goal: Goal) -> float:
+    """The power of each constraint that gives all of them together the one asked for."""
+    return 1 - (1 - power) / len(goal.constraints)
 
 
 def _kind(rule: DecisionRule) -> str:
@@ -241,6 +256,7 @@ def _needs(
 ) -> tuple[Need, ...]:
     needs = []
     subjects = _subjects(goal, rule, columns)
+    power = _each(power, goal)
     for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
         op = constraint.op
         provable = op != "==" and found.exact

@@ -59,6 +59,8 @@ def rows_needed(
         return None
     reach = abs(value - edge) * (1 + special.ndtri(power) / _z(delta))
     rows = size * (reach / abs(value - bound)) ** 2
+    if isinstance(quantity, Rate):  # bets take a while to learn how far rows vary
+        rows *= 1 + 6 / math.sqrt(max(rows * quantity.n / size, 1.0))
     return math.ceil(rows) if rows <= MOST else None
 
 

@@ -52,8 +52,10 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
         raise KindError(f"a DecisionRule is needed, from sp.tune; got {rule!r}")
     frontier = rule.frontier
     if frontier is None:
+        why = "was chosen with proof and" if rule.certificate is not None else ""
         raise GoalError(
-            f'a rule of kind "{rule.kind}" has no trade-off along one threshold to draw'
+            f'this rule of kind "{rule.kind}" {why} has no trade-off along one threshold to draw; '
+            "tune without prove= and with one threshold has"
         )
     if frontier.constraints and not 0 <= constraint < len(frontier.constraints):
         raise GoalError(

@@ -21,6 +21,7 @@ from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import examine, proves
 from setpoint.decisions.choose import choose
 from setpoint.decisions.fingerprint import Fingerprint
+from setpoint.decisions.groups import declared, groups_of
 from setpoint.decisions.order import counts_along, pure_claims, threshold_order
 from setpoint.decisions.path import joint_power, margin_path
 from setpoint.decisions.problem import Problem
@@ -64,12 +65,15 @@ def prove(
             "the first k of other rows are another rule, so a top-k rule proves nothing"
         )
     walk = _walk_thresholds if kind == "threshold" else _walk_rules
+    columns = replace(columns, task=declared(goal, columns, [groups_of(goal, reference)]))
     options = (kind, by, head, seed, weight_bound)
     chosen, passed, total = walk(goal, columns, reference, delta, *options)
     rows = Fingerprint.of(columns)
     decided = with_decisions(chosen, columns)
     tested = min(passed + 1, total) if passed else 0
-    proof = examine(goal, chosen, decided, rows, delta, weight_bound, chosen_among=tested)
+    proof = examine(
+        goal, chosen, decided, rows, delta, weight_bound, chosen_among=tested, candidates=total
+    )
     problem = Problem.ground(goal, decided)
     point = problem.judge(decided)
     count = len(goal.constraints)
@@ -84,6 +88,8 @@ def prove(
         frontier=None,
         chosen_on=rows,
         certificate=proof,
+        groups=groups_of(goal, columns),
+        touched=[Fingerprint.of(reference)],
     )
 
 
@@ -91,8 +97,10 @@ def _walk_thresholds(
     goal: Goal, columns: Columns, reference: Columns, delta: float, *rest: Any
 ) -> tuple[DecisionRule, int, int]:
     """The best proven threshold (or the first), how many were proven, of how many."""
-    weight_bound = rest[-1]
+    *_, weight_bound = rest
     order = threshold_order(goal, reference, delta, columns.size)
+    kind = np.asarray(columns.scores).dtype  # as the rule will compare them
+    order = order.astype(kind)[np.r_[True, np.diff(order.astype(kind)) != 0]]
     sweep = Sweep(columns)
     claims = None if columns.weight is not None else pure_claims(goal, columns)
     if claims is None or None in claims:
@@ -148,7 +156,7 @@ def _walk_rules(
     weight_bound: float | None,
 ) -> tuple[DecisionRule, int, int]:
     """The same along the path of margins, begun where a proof is most likely."""
-    rules = margin_path(goal, reference, kind, by, head, seed)
+    rules = margin_path(goal, reference, kind, by, head, seed, delta, columns.size)
     if not rules:  # not even the reference rows meet it: try what comes nearest
         rules = [choose(goal, reference, kind, by, head, seed)]
     powers = [joint_power(goal, rule, reference, delta, columns.size) for rule in rules]

@@ -13,6 +13,7 @@ Each has ``value``, ``lower(δ)``, ``upper(δ)`` (one-sided, error at most δ), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -105,13 +106,22 @@ class Extreme(Bounds):
 
     def lower(self, delta: float) -> float:
         if self.sign > 0:
-            return min(item.lower(delta) for item in self.items)
+            return self._end(">=", min, delta)
         return max(item.lower(delta / self._varying) for item in self.items)
 
     def upper(self, delta: float) -> float:
         if self.sign > 0:
             return min(item.upper(delta / self._varying) for item in self.items)
-        return max(item.upper(delta) for item in self.items)
+        return self._end("<=", max, delta)
+
+    def _end(self, op: str, pick: Callable[..., float], delta: float) -> float:
+        """The bound of the item that sets it; one test tells those that do not."""
+        known: list[float] = []
+        order = sorted(self.items, key=lambda i: self.sign * (0.0 if i.value is None else i.value))
+        for item in order:
+            if not known or not item.proves(op, pick(known), delta):
+                known.append(item.lower(delta) if op == ">=" else item.upper(delta))
+        return pick(known)
 
     def proves(self, op: str, bound: float, delta: float) -> bool:
         every = (op == ">=") == (self.sign > 0)

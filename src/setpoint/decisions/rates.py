@@ -23,15 +23,17 @@ from typing import Any
 
 import numpy as np
 
+from setpoint._core.errors import DataError
 from setpoint.decisions import betting, bounds
+from setpoint.decisions.fingerprint import row_marks
 from setpoint.expressions import Columns, Total
 from setpoint.expressions.events import ACTUAL, BIN, CORRECT, DECIDED, KEPT, Event
 from setpoint.expressions.fractional import Form
 
 MOST_STATES = 200_000
 ROWS, FLAGGED = "rows", "rows decided positive"  #: who has a say
-ORDER = 0  #: seed of the order in which rows are bet on: fixed, so that it cannot be chosen
 _ROUNDS, _POINTS = 5, 17
+_LEVELS = np.r_[np.geomspace(1e-12, 1e-3, 40), np.linspace(0.002, 0.5, 60)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +123,12 @@ class Rate:
         return self.possible[0], self.possible[-1]
 
     @cached_property
+    def likely(self) -> np.ndarray:
+        """Values of a pure rate, dense where its p-values move."""
+        ends = bounds.lower(self.k, self.n, _LEVELS), bounds.upper(self.k, self.n, _LEVELS)
+        return self.at(np.concatenate(ends))
+
+    @cached_property
     def span(self) -> tuple[float, float]:
         """The values it can take."""
         with np.errstate(divide="ignore"):
@@ -170,6 +178,10 @@ class Rate:
 
     def _edge(self, start: float, end: float, sign: int, delta: float) -> float:
         """From the end that is sure towards the other: the last bound before the first unproven."""
+        if not np.isfinite(start):
+            start = self._sure(sign, delta)
+            if not np.isfinite(start):
+                return start
         end = end if np.isfinite(end) else self._beyond(start, sign, delta)
         for _ in range(_ROUNDS):
             points = np.linspace(start, end, _POINTS)
@@ -180,6 +192,14 @@ class Rate:
             first = int(np.argmin(proven))
             start, end = float(points[first - 1]), float(points[first])
         return start
+
+    def _sure(self, sign: int, delta: float) -> float:
+        """A finite value on the sure side that is proven; infinite where there is none."""
+        for power in range(0, 60, 2):
+            value = -sign * 2.0**power * max(1.0, abs(self.value or 0.0))
+            if self._wins(np.array([value]), sign, delta)[0]:
+                return value
+        return -sign * float("inf")
 
     def _beyond(self, start: float, sign: int, delta: float) -> float:
         """A value of an unbounded ratio that is surely not proven."""
@@ -217,17 +237,28 @@ def rate(
     if columns.weight is not None:
         seen = seen * columns.weight[:, None]
     seen = seen[seen.any(1)]
-    shuffled = np.random.default_rng(ORDER).permutation
     if columns.weight is not None:
-        rows = betting.Rows.single(seen[shuffled(len(seen))])
+        seen = seen[np.lexsort(seen.T)]
+        rows = betting.Rows.single(seen[_order(columns, len(seen))])
         return Rate(name, distinct, None, rows, top, bottom, reach, who)
-    which = np.zeros(len(seen), np.int64)
+    which = np.full(len(seen), -1)
     for j, pair in enumerate(distinct):
         which[(seen == pair).all(1)] = j
+    if which.size and which.min() < 0:
+        raise DataError("a row is something that no row can be; its column holds odd values")
     counts = np.bincount(which, minlength=len(distinct)).astype(float)
     pure = len(distinct) <= 2
-    rows = None if pure else betting.Rows.counted(distinct, which[shuffled(len(which))])
+    ranked = np.repeat(np.arange(len(distinct)), counts.astype(np.int64))
+    rows = None if pure else betting.Rows.counted(distinct, ranked[_order(columns, len(which))])
     return Rate(name, distinct, counts, rows, top, bottom, reach, who)
+
+
+def _order(columns: Columns, size: int) -> np.ndarray:
+    """The order of the bets: drawn anew for other rows, the same for the same rows in any order.
+
+    So it can neither be chosen nor follow the order of a file, which may be sorted.
+    """
+    return np.random.default_rng(int(np.sum(row_marks(columns), dtype=np.uint64))).permutation(size)
 
 
 def apart(a: Rate, b: Rate, columns: Columns) -> bool:
@@ -293,7 +324,7 @@ def _sides(events: list[Event], columns: Columns) -> list[tuple]:
     if kind == "binary":
         return list(product([False, True], repeat=2))
     if kind == "multiclass":
-        places = range(len(columns.classes))
+        places = _named_places(events, columns)
         none = [] if columns.task.unknown is None else [-1]
         return list(product([*none, *places], places))
     if kind != "multilabel":
@@ -315,6 +346,13 @@ def _sides(events: list[Event], columns: Columns) -> list[tuple]:
                 both.append(row)
             sides.append(tuple(both))
     return sides
+
+
+def _named_places(events: list[Event], columns: Columns) -> list[int]:
+    """The classes that the events name, and two others: of more they cannot tell."""
+    said = {x.value for e in events for x in e.about(DECIDED, ACTUAL, CORRECT)}
+    named = [i for i, label in enumerate(columns.classes) if label in said]
+    return [*named, *[i for i in range(len(columns.classes)) if i not in set(named)][:2]]
 
 
 def _group_states(events: list[Event], columns: Columns) -> dict[str, list]:

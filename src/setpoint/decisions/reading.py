@@ -79,7 +79,7 @@ class _Reader:
         if found is not None:
             return found
         spread = _spread(tree)
-        if spread is not None:
+        if spread is not None and self._may_spread(tree):
             return self._extreme(spread, name)
         return self._pair(tree, name) or self._joined(tree)
 
@@ -90,6 +90,14 @@ class _Reader:
             return None
         top, bottom = ({t: c for t, c in form.items() if c != 0} for form in clear)
         return rate(name, top, bottom, self.columns, self.weight_bound)
+
+    def _may_spread(self, tree: Expression) -> bool:
+        """Min / max is the least of all quotients only where none of them is negative."""
+        if not isinstance(tree, Ratio):
+            return True
+        parts = [*_spread_items(tree.numerator), *_spread_items(tree.denominator)]
+        rates = [self.rate(part, "") for part in parts]
+        return all(r is not None and r.span[0] >= 0 for r in rates)
 
     def agreement(self, ground: Expression, value: float | None) -> Agreement | None:
         """Mcc and kappa of two classes, on all rows."""
@@ -123,7 +131,8 @@ class _Reader:
         if not varying:
             return constants[0]
         # i − i is 0 and i / i is 1: the least any gap and the greatest any ratio can be
-        return Extreme(sign, (*varying, *constants[:1]))
+        ends = sorted(constants, key=lambda c: sign * c.value)[:1]
+        return Extreme(sign, (*varying, *ends))
 
     def _pair(self, tree: Expression, name: str) -> Quantity | None:
         return self._difference(tree, name) or self._quotient(tree, name)
@@ -219,7 +228,7 @@ def _spread(tree: Expression) -> Several | None:
     if isinstance(tree, Several):
         return tree
     if isinstance(tree, Absolute):
-        return Several("max", (tree.inner, -tree.inner))
+        return Several("max", (tree.inner, -tree.inner, Number(0.0)))
     if isinstance(tree, Sum):
         for i, term in enumerate(tree.terms):
             inner = _spread(term)
@@ -238,6 +247,11 @@ def _spread(tree: Expression) -> Several | None:
             pairs = product(top.items, bottom.items)
             return Several("min", tuple(Number(1.0) if x == y else Ratio(x, y) for x, y in pairs))
     return None
+
+
+def _spread_items(tree: Expression) -> tuple[Expression, ...]:
+    spread = _spread(tree)
+    return () if spread is None else spread.items
 
 
 def _scale(term: Expression) -> tuple[float, Expression]:

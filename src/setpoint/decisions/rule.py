@@ -12,9 +12,10 @@ from typing import Any
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
-from setpoint.decisions.certificate import Certificate, read_json
+from setpoint.decisions.certificate import Certificate, opened
 from setpoint.decisions.fingerprint import Fingerprint
 from setpoint.decisions.frontier import Frontier, number_from, number_to
+from setpoint.decisions.groups import Groups
 from setpoint.decisions.operating import OperatingPoint
 from setpoint.goals import Goal
 
@@ -71,10 +72,13 @@ class DecisionRule(OperatingPoint):
         The trade-off along the threshold.
     chosen_on : Fingerprint or None
         Of the rows it was chosen on.
+    groups : tuple of (column, values)
+        The groups that the goal speaks of, as those rows (and reference rows) showed them.
     certificate : Certificate or None
         Where it was chosen with proof: what was proven, on these same rows.
     touched : list of Fingerprint
-        Of rows that it has been certified on since; :func:`setpoint.certify` adds to it.
+        Of other rows that are used up for it: the reference rows of a proof, and those it has been
+        certified on since; :func:`setpoint.certify` adds to it.
     """
 
     goal: Goal
@@ -85,8 +89,14 @@ class DecisionRule(OperatingPoint):
     search: str = "exact"
     frontier: Frontier | None = None
     chosen_on: Fingerprint | None = None
+    groups: Groups = ()
     certificate: Certificate | None = None
     touched: list[Fingerprint] = field(default_factory=list, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Hold the parts that the kind of rule needs; what is touched is this rule's own."""
+        super().__post_init__()
+        object.__setattr__(self, "touched", list(self.touched))
 
     @property
     def proven(self) -> bool:
@@ -156,6 +166,7 @@ class DecisionRule(OperatingPoint):
             "chosen_on": None if self.chosen_on is None else self.chosen_on.to_json(),
             "certificate": None if self.certificate is None else self.certificate.to_json(),
             "touched": [f.to_json() for f in self.touched],
+            "groups": [[name, list(values)] for name, values in self.groups],
         }
 
     @classmethod
@@ -182,6 +193,7 @@ class DecisionRule(OperatingPoint):
                 chosen_on=None if chosen is None else Fingerprint.from_json(chosen),
                 certificate=None if proof is None else Certificate.from_json(proof),
                 touched=[Fingerprint.from_json(f) for f in data.get("touched", ())],
+                groups=tuple((name, tuple(values)) for name, values in data.get("groups", ())),
             )
         except SetpointError:
             raise
@@ -195,7 +207,7 @@ class DecisionRule(OperatingPoint):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DecisionRule:
         """Read a rule that :meth:`save` wrote; nothing in the file is executed."""
-        return cls.from_json(read_json(path, "a rule"))
+        return opened(path, "a rule", cls.from_json)
 
 
 def _never(held: Held) -> str:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from setpoint._core.errors import KindError
+from setpoint._core.words import listing
 from setpoint.decisions.bounds import check_confidence
-from setpoint.decisions.certify import USED_BEFORE, fingerprints
+from setpoint.decisions.certify import USED_BEFORE, check_weights, fingerprints
 from setpoint.decisions.choose import choose, kind_for, refuse_one_class
 from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
+from setpoint.decisions.groups import groups_of
 from setpoint.decisions.prove import prove as with_proof
 from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
@@ -111,7 +113,9 @@ def tune(
         delta = check_confidence(prove)
         rows = Fingerprint.of(columns)
         refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
-        known = _reference(task, reference, columns, rows)
+        if weight_bound is not None:
+            check_weights(columns, weight_bound)
+        known = _reference(goal, reference, columns, rows)
         options = (chosen, by, head, random_state)
         return with_proof(lower(goal), columns, known, delta, *options, weight_bound)
     given = {"reference": reference, "weight_bound": weight_bound, "seen": tuple(seen) or None}
@@ -119,10 +123,10 @@ def tune(
         if what is not None:
             raise KindError(f"{name}= belongs to prove=, the confidence of the proof")
     rule = choose(goal, columns, chosen, by, head, random_state)
-    return replace(rule, chosen_on=Fingerprint.of(columns))
+    return replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns))
 
 
-def _reference(task: Task, reference: Any, columns: Columns, rows: Fingerprint) -> Columns:
+def _reference(goal: Goal, reference: Any, columns: Columns, rows: Fingerprint) -> Columns:
     """The reference rows, checked; none of them may be among the certify rows."""
     if reference is None:
         raise KindError(
@@ -132,6 +136,9 @@ def _reference(task: Task, reference: Any, columns: Columns, rows: Fingerprint) 
     if not isinstance(reference, tuple | list) or len(reference) not in (2, 3):
         raise KindError("reference is a tuple (y, scores) or (y, scores, group)")
     y, scores, *group = reference
+    if columns.groups and not group:
+        names = listing(goal.columns or columns.groups)
+        raise KindError(f"the reference rows lack {names}: reference=(y, scores, group)")
     if scores is None:
         raise KindError("reference is a tuple (y, scores); the scores are None")
     made = take_in(columns.task, y, scores=scores, group=group[0] if group else None).on_host()

@@ -32,6 +32,7 @@ def take_in(
     group: Any = None,
     query: Any = None,
     abstained: Any = None,
+    positives: bool = True,
 ) -> Columns:
     """Check all columns against the task and against each other.
 
@@ -47,6 +48,8 @@ def take_in(
         Soft decisions in [0, 1] instead: (n,) or (n, K).
     scores, sample_weight, group, query, abstained : array-like, optional
         See :class:`Columns`; ``group`` is an array or a mapping of arrays.
+    positives : bool
+        Whether labels that hold no positive, but one spelled nearly so, are taken for a mistake.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def take_in(
     given = None if decisions is None else array_of(decisions, "y_pred", y.ndim, n)
     _same_width(y, given)
     task = with_classes(task, y, given, scores if memberships is None else memberships)
-    actual = encode(task, y, "y_true")
+    actual = encode(task, y, "y_true", positives)
     decided = None if given is None else encode(task, given, "y_pred")
     if memberships is not None:
         decided = _memberships(task, memberships, n)

@@ -45,10 +45,13 @@ def with_classes(task: Task, y: Array, decisions: Array | None, scores: Any) -> 
     return task
 
 
-def encode(task: Task, a: Array, name: str) -> Array:
-    """Labels, relevances or targets as the columns hold them."""
+def encode(task: Task, a: Array, name: str, positives: bool = True) -> Array:
+    """Labels, relevances or targets as the columns hold them.
+
+    Without ``positives`` a label that is nearly the positive one is no slip of the pen.
+    """
     if task.kind == "binary":
-        return _binary(a, task.positive, name)
+        return _binary(a, task.positive, name, positives)
     if task.kind == "multiclass":
         return _codes(a, task.classes or (), name, task.unknown if name == "y_true" else None)
     if task.kind == "multilabel":
@@ -88,7 +91,7 @@ def _zero_one(a: Array, name: str) -> Array:
     )
 
 
-def _binary(a: Array, positive: Label, name: str) -> Array:
+def _binary(a: Array, positive: Label, name: str, positives: bool) -> Array:
     booleans = str(a.dtype) in ("bool", "torch.bool")
     if booleans and name == "y_true" and positive is not None and not positive:
         raise DataError(
@@ -102,7 +105,8 @@ def _binary(a: Array, positive: Label, name: str) -> Array:
             f"positive={positive!r} is {'text' if isinstance(positive, str) else 'a number'}, "
             f"and {name} holds {first!r}; they must be of one kind"
         )
-    if isinstance(positive, str) and name == "y_true" and not np.any(a == positive):
+    wanted = positives and name == "y_true" and isinstance(positive, str)
+    if wanted and not np.any(a == positive):
         near = nearest(positive, np.unique(a).tolist())
         if near is not None:  # a slip of the pen; rows without positives are nothing strange
             raise DataError(f'no row of y_true is "{positive}": did you mean positive="{near}"?')
