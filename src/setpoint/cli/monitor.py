@@ -215,6 +215,8 @@ class _Told:
             facts.append(("RE-CERTIFIED", f"{after}: {proven}"))
         else:
             facts.append(("HOLDS", f"{after}: nothing speaks against the promise so far"))
+        if found.note:
+            facts.append(("Caution", found.note.replace('labels="flagged"', "--labels flagged")))
         unwatched = (w for w in found.watched if w.status == NOT_MONITORABLE)
         return [*facts, *(("Not watched", f"{w.constraint}: {w.why}") for w in unwatched)]
 

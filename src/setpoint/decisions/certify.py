@@ -114,7 +114,12 @@ def certify(
     if isinstance(rule, DecisionRule):
         own = () if rule.chosen_on is None else (rule.chosen_on,)
         refuse_seen(rows, own, "certify rows", _WAY.format(how="to choose the rule (tune)"))
-        refuse_seen(rows, rule.touched, "certify rows", _WAY.format(how="with this rule"))
+        refuse_seen(
+            rows,
+            rule.touched,
+            "certify rows",
+            _WAY.format(how="to certify this rule, or as its reference"),
+        )
     refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
     also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
     columns = replace(columns, task=declared(goal, columns, also))

@@ -21,7 +21,7 @@ from setpoint.expressions import Columns
 
 KEPT = 256  #: marks in a sketch
 _LEAST = 3  # fewer rows are not known again
-_MANY = 1000
+_MANY = 1000  # so many are the same rows even where scores have few values
 _FEW, _SHARE = 5, 0.05  # common marks, and their share beyond what accident explains
 
 
@@ -69,8 +69,8 @@ class Fingerprint:
         """Whether rows of the other are among these."""
         if min(self.rows, other.rows) < _LEAST:
             return False  # a row or two that look alike are nothing strange
-        if self.same_rows(other):  # of scores of few values only many rows are no accident
-            return len(self.sketch) >= _LEAST or self.rows >= _MANY
+        if self.same_rows(other):
+            return True
         if min(len(self.sketch), len(other.sketch)) < _LEAST:
             return False
         reach = min(self._reach(), other._reach())
@@ -79,6 +79,10 @@ class Fingerprint:
         if common < min(_FEW, max(fewer, 1)):
             return False
         return common > (_SHARE + 3 * self._accident(other)) * fewer
+
+    def by_accident(self) -> bool:
+        """Whether as many other rows may well look the same: a few rows, scores of few values."""
+        return len(self.sketch) < _LEAST and self.rows < _MANY
 
     def same_rows(self, other: Fingerprint) -> bool:
         """Whether these are the same rows, in any order."""

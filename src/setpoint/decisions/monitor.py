@@ -77,6 +77,8 @@ class Report:
         The row at which it was called broken.
     watched : tuple of Watched
     confidence : float
+    note : str
+        A hint where the rows fed do not look like those of the certificate.
     """
 
     status: str
@@ -84,12 +86,14 @@ class Report:
     alarm: int | None
     watched: tuple[Watched, ...]
     confidence: float
+    note: str = ""
 
     def __str__(self) -> str:
         head = f"{self.status.upper()} after {self.rows:,} rows"
         if self.alarm is not None:
             head += f", since row {self.alarm:,} (error at most {1 - self.confidence:.3g} for ever)"
-        return "\n".join([f"{head}.", *(f"  {w}." for w in self.watched)])
+        note = [f"  Note: {self.note}."] if self.note else []
+        return "\n".join([f"{head}.", *(f"  {w}." for w in self.watched), *note])
 
 
 class Monitor:
@@ -136,6 +140,7 @@ class Monitor:
         self.alarm: int | None = None
         self.trace: list[tuple[int, float]] = []  #: (rows so far, ln of the evidence)
         self._fed: list[Fingerprint] = []
+        self._flagged = 0
         self._watches: list[tuple[Constraint, list[Watch], str]] = []
         for constraint in certificate.goal.constraints:
             claims, why = claims_of(constraint, certificate, labels)
@@ -176,6 +181,8 @@ class Monitor:
         if self.alarm is None and alarms:
             self.alarm = min(alarms)
         self.rows += columns.size
+        if columns.task.kind == "binary":
+            self._flagged += int(np.asarray(columns.decided).sum())
         now = max(
             (float(mean_wealth(w.against)) for _, ws, _ in self._watches for w in ws if w.seen),
             default=0.0,
@@ -195,24 +202,24 @@ class Monitor:
                 raise DataError(
                     f"a row weighs {heaviest:g}, more than the certificate's weight_bound"
                 )
-        self._refuse_flagged(columns)
         rows = Fingerprint.of(columns)
         way = "to certify the rule; a monitor needs rows that came later"
         refuse_seen(rows, [self.certificate.fingerprint], "rows", way)
-        refuse_seen(rows, self._fed, "rows", "by this monitor; feed each row once")
+        if not rows.by_accident():
+            refuse_seen(rows, self._fed, "rows", "by this monitor; feed each row once")
         return rows
 
-    def _refuse_flagged(self, columns: Columns) -> None:
-        """Rows that are all decided positive are no sample of all rows."""
+    def _note(self) -> str:
+        """A hint where all rows fed were decided positive, though few were when certified."""
         share = self.certificate.flagged
-        if self.labels != "all" or share is None or columns.decided is None:
-            return
-        if bool(columns.decided.all()) and columns.size * np.log(max(share, 1e-12)) < -20:
-            raise DataError(
-                f"every one of these {columns.size:,} rows is decided positive, and {share:.1%} "
-                "were when the rule was certified; where only such rows are labelled, say "
-                'labels="flagged"'
-            )
+        if self.labels != "all" or not share or not self.rows or self._flagged < self.rows:
+            return ""
+        if self.rows * np.log(share) > -20:
+            return ""
+        return (
+            f"all {self.rows:,} rows fed were decided positive, and {share:.1%} were when the rule "
+            'was certified; where only such rows are labelled, say labels="flagged"'
+        )
 
     def __str__(self) -> str:
         return str(self.report())
@@ -249,7 +256,8 @@ class Monitor:
             status = NOT_MONITORABLE
         else:
             status = AGAIN if all(s == AGAIN for s in said) else HOLDS
-        return Report(status, self.rows, self.alarm, tuple(watched), self.certificate.confidence)
+        sure = self.certificate.confidence
+        return Report(status, self.rows, self.alarm, tuple(watched), sure, self._note())
 
     # --- files -------------------------------------------------------------------------------
 
@@ -261,6 +269,7 @@ class Monitor:
             "labels": self.labels,
             "rows": self.rows,
             "alarm": self.alarm,
+            "flagged": self._flagged,
             "trace": [list(point) for point in self.trace],
             "fed": [f.to_json() for f in self._fed],
             "watches": [[w.to_json() for w in watches] for _, watches, _ in self._watches],
@@ -277,6 +286,7 @@ class Monitor:
             if made.alarm is not None and not 0 < int(made.alarm) <= made.rows:
                 raise FileError("this monitor is damaged: its alarm is no row. Begin another")
             made.trace = [(int(n), float(e)) for n, e in data["trace"]]
+            made._flagged = int(data["flagged"])
             made._fed = [Fingerprint.from_json(f) for f in data["fed"]]
             for (_, watches, _), saved in zip(made._watches, data["watches"], strict=True):
                 for watch, state in zip(watches, saved, strict=True):

@@ -238,8 +238,7 @@ def rate(
         seen = seen * columns.weight[:, None]
     seen = seen[seen.any(1)]
     if columns.weight is not None:
-        seen = seen[np.lexsort(seen.T)]
-        rows = betting.Rows.single(seen[_order(columns, len(seen))])
+        rows = betting.Rows.single(_shuffled(seen, columns))
         return Rate(name, distinct, None, rows, top, bottom, reach, who)
     which = np.full(len(seen), -1)
     for j, pair in enumerate(distinct):
@@ -248,17 +247,23 @@ def rate(
         raise DataError("a row is something that no row can be; its column holds odd values")
     counts = np.bincount(which, minlength=len(distinct)).astype(float)
     pure = len(distinct) <= 2
-    ranked = np.repeat(np.arange(len(distinct)), counts.astype(np.int64))
-    rows = None if pure else betting.Rows.counted(distinct, ranked[_order(columns, len(which))])
+    rows = None if pure else betting.Rows.counted(distinct, _shuffled(which, columns))
     return Rate(name, distinct, counts, rows, top, bottom, reach, who)
 
 
-def _order(columns: Columns, size: int) -> np.ndarray:
-    """The order of the bets: drawn anew for other rows, the same for the same rows in any order.
+def _shuffled(rows: np.ndarray, columns: Columns) -> np.ndarray:
+    """The rows in the order of the bets, which must not depend on what they are.
 
-    So it can neither be chosen nor follow the order of a file, which may be sorted.
+    Rows that differ in their scores are sorted, then shuffled by a seed drawn from all of them: the
+    same order for the same rows, however their file is sorted. Where scores have few values such a
+    seed would follow from the counts alone; there the order given is shuffled by a fixed seed.
     """
-    return np.random.default_rng(int(np.sum(row_marks(columns), dtype=np.uint64))).permutation(size)
+    marks = row_marks(columns)
+    seed = 0
+    if 2 * np.unique(marks).size > marks.size:
+        seed = int(np.sum(marks, dtype=np.uint64))
+        rows = rows[np.lexsort(rows.reshape(len(rows), -1).T)]
+    return rows[np.random.default_rng(seed).permutation(len(rows))]
 
 
 def apart(a: Rate, b: Rate, columns: Columns) -> bool:
