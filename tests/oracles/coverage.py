@@ -488,7 +488,10 @@ SCENARIOS = (
     ),
     Scenario("weighted f1", "f1", ">=", weighted(0.3, 0.7, 0.1, MIXED), 100, 150, options=FOUR),
     Scenario("f_beta(2) of sorted rows", "f_beta(2)", ">=", PLAIN, 100, 400, sort=True),
-    Scenario("cost of sorted rows", COST, "<=", PLAIN, 100, 150, sort=True),
+    Scenario("cost of sorted rows", COST, "<=", PLAIN, 100, 120, sort=True),
+    Scenario("f_beta(2) of five scores", "f_beta(2)", ">=", TIED, 100, 300),
+    Scenario("f_beta(2) of five scores, sorted", "f_beta(2)", ">=", TIED, 100, 300, sort=True),
+    Scenario("cost of five scores, sorted", COST, "<=", TIED, 60, 150, sort=True),
     # several rates
     Scenario("youden", "youden", ">=", PLAIN, 60, 90),
     Scenario("balanced_accuracy, few positives", "balanced_accuracy", ">=", RARE, 300, 90),
