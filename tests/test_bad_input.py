@@ -108,7 +108,7 @@ CASES = [
     ("a metric without direction as goal", lambda: sp.tune(sp.positive_rate, Y, S), sp.KindError, TypeError, "a goal is needed"),
     ("a metric of scores tuned", tune(goal="maximize auroc"), sp.GoalError, ValueError, "no operating point can change it"),
     ("a metric no decision moves", tune(goal="maximize prevalence"), sp.GoalError, ValueError, "nothing to choose"),
-    ("abstaining with a threshold", tune(goal="maximize coverage subject to selective_risk <= 0.1"), sp.GoalError, ValueError, "about abstaining"),
+    ("abstaining with a threshold", tune(goal="maximize coverage subject to selective_risk <= 0.1", kind="threshold"), sp.GoalError, ValueError, "about abstaining"),
     ("the wrong way round", tune(goal="minimize recall_at_precision(0.5)"), sp.GoalError, ValueError, "is the best value already; maximize it"),
     ("regression tuned", tune(y=[1.0, 2, 3, 4, 5, 6], goal="minimize mae", task="regression"), sp.GoalError, ValueError, "no operating point"),
     ("two readings at once", lambda: sp.metric("auroc + recall")(Y, P), sp.KindError, TypeError, "judges decisions and scores"),

@@ -136,7 +136,7 @@ def bend(r: np.ndarray) -> np.ndarray:
     >>> bend(np.array([-2.0, 3.0, 103.0])).round(3)
     array([-2.   ,  3.   ,  7.615])
     """
-    size = np.abs(r)
+    size = np.minimum(np.abs(r), np.finfo(np.float64).max)
     far = size > KNEE  # (n, k), False for NaN
     if far.any():
         r[far] = np.copysign(KNEE + np.log1p(size[far] - KNEE), r[far])
@@ -173,10 +173,6 @@ def _notes(category: Category, many: int, frequent: int, min_count: float) -> tu
 
 def _moments(x: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
     """Weighted mean and standard deviation, by two passes: the second mends the first."""
-    largest = float(np.abs(x).max())
-    if largest > 1e100:  # squares would leave the floats
-        mean, spread = _moments(x / largest, weights)
-        return mean * largest, spread * largest
     mean = float(np.average(x, weights=weights))
     rest = x - mean
     mean += float(np.average(rest, weights=weights))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.decisions import DecisionRule, evaluate, tune
+from setpoint.decisions import DecisionRule, Fingerprint, evaluate, tune
 from setpoint.decisions.quick import quick_point
 from setpoint.expressions import AtK, take_in
 from setpoint.goals import Goal, Task, lower
@@ -35,7 +35,8 @@ def choose_rule(
         columns = take_in(task, y, scores=scores, sample_weight=sample_weight)
         value = quick_point(goal, columns).value
         note = f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken'
-        return _usual(goal, task, len(y), value), (note,)
+        rule = _usual(goal, task, len(y), value)
+        return replace(rule, chosen_on=Fingerprint.of(columns.on_host())), (note,)
     rule = tune(
         goal,
         y,
