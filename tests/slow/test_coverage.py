@@ -87,15 +87,15 @@ def test_scores_that_know_nothing_prove_nothing_for_any_kind_of_rule(scenario):
 @pytest.mark.parametrize("name", WATCHED)
 def test_a_monitor_seldom_ever_calls_a_promise_that_just_holds_broken(name):
     scenario, labels = WATCHED[name]
-    broken, _ = watch(scenario, 300, -WITHIN, labels)
-    assert compatible(broken, 300, scenario.delta), broken
+    broken, _ = watch(scenario, 250, -WITHIN, labels)
+    assert compatible(broken, 250, scenario.delta), broken
 
 
 @pytest.mark.parametrize("name", WATCHED)
 def test_a_monitor_seldom_ever_certifies_a_promise_just_broken_again(name):
     scenario, labels = WATCHED[name]
-    _, again = watch(scenario, 300, EDGE, labels)
-    assert compatible(again, 300, scenario.delta), again
+    _, again = watch(scenario, 250, EDGE, labels)
+    assert compatible(again, 250, scenario.delta), again
 
 
 @pytest.mark.parametrize("name", WATCHED)
