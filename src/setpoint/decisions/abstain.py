@@ -152,17 +152,8 @@ def tune_band(problem: Problem) -> DecisionRule:
     bands = Bands(problem.columns)
     found = judged(problem, bands)
     cuts = f"bands between {bands.cuts.size:,} of the scores"
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="abstain",
-        feasible=found.feasible,
-        value=found.point.value,
-        rows=problem.columns.size,
-        held=found.held,
-        band=bands.band(found.index),
-        search="exact" if bands.exact else cuts,
-    )
+    parts = {"band": bands.band(found.index), "search": "exact" if bands.exact else cuts}
+    return problem.rule("abstain", found.point, found.held, **parts)
 
 
 def tune_sure(problem: Problem, selector: Selector) -> DecisionRule:
@@ -171,15 +162,6 @@ def tune_sure(problem: Problem, selector: Selector) -> DecisionRule:
     problem = replace(problem, columns=replace(problem.columns, decided=index))
     candidates = Sure(problem.columns, sure)
     found = judged(problem, candidates)
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="abstain",
-        feasible=found.feasible,
-        value=found.point.value,
-        rows=problem.columns.size,
-        held=found.held,
-        threshold=float(candidates.thresholds[found.index]),
-        confidence=selector.name,
-        norms=selector.norms,
-    )
+    threshold = float(candidates.thresholds[found.index])
+    parts = {"threshold": threshold, "confidence": selector.name, "norms": selector.norms}
+    return problem.rule("abstain", found.point, found.held, **parts)

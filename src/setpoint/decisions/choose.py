@@ -158,18 +158,9 @@ def _tune_blocks(problem: Problem, blocks: list, by: str | None) -> DecisionRule
         freed = replace(problem, constraints=rest)
         better = rule_at(freed, search(freed, blocks)[0])[0]
         binding.append(point.feasible and better.feasible and _gain(problem, better, point) > SLACK)
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="per-label" if by is None else "per-group",
-        feasible=point.feasible,
-        value=point.value,
-        rows=problem.columns.size,
-        held=problem.held(point, reachable, alone, binding),
-        thresholds=thresholds,
-        by=by,
-        search=how,
-    )
+    held = problem.held(point, reachable, alone, binding)
+    kind = "per-label" if by is None else "per-group"
+    return problem.rule(kind, point, held, thresholds=thresholds, by=by, search=how)
 
 
 def _gain(problem: Problem, a: Point, b: Point) -> float:
@@ -209,17 +200,8 @@ def _tune_offsets(problem: Problem, kind: str, seed: int) -> DecisionRule:
         how = f"class by class, shrunk by {found.factor:g}"
     point = problem.judge(decide_classes(problem.columns, np.array(offsets)))
     unknown = [None] * len(point.sides)  # other offsets than these were not searched for each
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="offsets",
-        feasible=point.feasible,
-        value=point.value,
-        rows=problem.columns.size,
-        held=problem.held(point, unknown, unknown, [False] * len(unknown)),
-        offsets=offsets,
-        search=how,
-    )
+    held = problem.held(point, unknown, unknown, [False] * len(unknown))
+    return problem.rule("offsets", point, held, offsets=offsets, search=how)
 
 
 def _top_k(goal: Goal) -> AtK | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from setpoint._core.errors import GoalError
-from setpoint.decisions.rule import Held
+from setpoint.decisions.rule import DecisionRule, Held
 from setpoint.expressions import (
     Columns,
     Constraint,
@@ -100,6 +100,19 @@ class Problem:
     def judge(self, decided: Columns) -> Point:
         """What is read from columns with decisions."""
         return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
+
+    def rule(self, kind: str, point: Point, held: tuple[Held, ...], **parts: Any) -> DecisionRule:
+        """The rule of a point of this problem; ``parts`` are what its kind needs."""
+        return DecisionRule(
+            goal=self.goal,
+            task=self.columns.task,
+            kind=kind,
+            feasible=point.feasible,
+            value=point.value,
+            rows=self.columns.size,
+            held=held,
+            **parts,
+        )
 
     def _short(self, j: int, excess: float) -> float:
         """The excess in the units of the metric: the scale of ``Constraint.judge`` undone."""

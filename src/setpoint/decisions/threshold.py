@@ -25,33 +25,18 @@ def tune_threshold(problem: Problem) -> DecisionRule:
     """The best threshold, exactly: every candidate is looked at."""
     sweep = Sweep(problem.columns)
     found = judged(problem, sweep)
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="threshold",
-        feasible=found.feasible,
-        value=found.point.value,
-        rows=problem.columns.size,
-        held=found.held,
-        threshold=float(sweep.thresholds[found.index]),
-        frontier=_frontier(problem, sweep, found.readings, [found.index, *found.nearest]),
-    )
+    threshold = float(sweep.thresholds[found.index])
+    frontier = _frontier(problem, sweep, found.readings, [found.index, *found.nearest])
+    parts = {"threshold": threshold, "frontier": frontier}
+    return problem.rule("threshold", found.point, found.held, **parts)
 
 
 def threshold_rule(problem: Problem, sweep: Sweep, index: int) -> DecisionRule:
     """The rule of one candidate, as it fares on these rows."""
     point = _point(problem, sweep, index)
     unknown = [None] * len(problem.constraints)
-    return DecisionRule(
-        goal=problem.goal,
-        task=problem.columns.task,
-        kind="threshold",
-        feasible=point.feasible,
-        value=point.value,
-        rows=problem.columns.size,
-        held=problem.held(point, unknown, unknown, [False] * len(unknown)),
-        threshold=float(sweep.thresholds[index]),
-    )
+    held = problem.held(point, unknown, unknown, [False] * len(unknown))
+    return problem.rule("threshold", point, held, threshold=float(sweep.thresholds[index]))
 
 
 class Judged(NamedTuple):
