@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from setpoint.decisions.quantities import Bounds
 from setpoint.decisions.rates import Rate
 
 Formula = Callable[[float, float, float], float]
@@ -37,7 +38,7 @@ def kappa(recall: float, fpr: float, prevalence: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
+class Agreement(Bounds):
     """mcc or kappa on some rows: recall, FPR and both ends of the prevalence at δ/4 each."""
 
     formula: Formula
@@ -77,7 +78,3 @@ class Agreement:
             else:
                 high = b
         return min(1.0, self.formula(caught, flagged, (low + high) / 2) + 1e-12)
-
-    def proves(self, op: str, bound: float, delta: float) -> bool:
-        """Whether the bound lies beyond the one asked for."""
-        return self.lower(delta) >= bound if op == ">=" else self.upper(delta) <= bound

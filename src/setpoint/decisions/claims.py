@@ -11,8 +11,9 @@ from setpoint.decisions.certificate import Certificate
 from setpoint.decisions.certify import subject_of
 from setpoint.decisions.pair import Pair
 from setpoint.decisions.quantities import Quantity
-from setpoint.decisions.rates import FLAGGED, Rate, shares
+from setpoint.decisions.rates import Rate, shares
 from setpoint.decisions.reading import parts_of_all
+from setpoint.decisions.states import FLAGGED
 from setpoint.expressions import Columns, Constraint, Domain, Total
 
 

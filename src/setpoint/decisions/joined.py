@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from setpoint._core.errors import GoalError
 from setpoint.decisions.quantities import Bounds, said
 from setpoint.decisions.rates import Rate
 from setpoint.expressions import Expression, Number, Product, Ratio, Several, Sum
@@ -23,7 +24,7 @@ class _Between(Expression):
     ends: Interval
 
     def read(self, env: Any) -> Reading:
-        raise NotImplementedError
+        raise GoalError(f"{self} is an interval and has no value")
 
     def text(self) -> tuple[str, int]:
         return f"[{self.ends[0]:g}, {self.ends[1]:g}]", 4

@@ -70,7 +70,7 @@ class Report:
     ----------
     status : {"holds", "broken", "re-certified", "not monitorable"}
         holds: nothing speaks against the promise yet. broken: it does not hold, with error at most
-        1 − confidence for ever. re-certified: the new rows alone prove it, as of now.
+        1 − confidence for ever. re-certified: the rows fed, taken together, prove it.
     rows : int
         Fed so far.
     alarm : int or None

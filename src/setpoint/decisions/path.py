@@ -21,6 +21,7 @@ from setpoint.decisions.certify import subject_of
 from setpoint.decisions.choose import choose
 from setpoint.decisions.groups import declared
 from setpoint.decisions.planner import power_at
+from setpoint.decisions.quantities import Quantity
 from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Columns, Constraint, Number
 from setpoint.goals import Goal
@@ -63,14 +64,12 @@ def _widths(
     goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
 ) -> list[float]:
     """How far the bound of each constraint will lie from its value on so many rows."""
-    decided = with_decisions(rule, replace(reference, weight=None))
-    decided = replace(decided, task=declared(goal, decided))
     widths = []
-    for constraint in goal.constraints:
-        found, asked = subject_of(constraint, decided, None, (), rule)
+    subjects = subjects_of(goal, rule, reference)
+    for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
         edge = found.lower(delta) if constraint.op == ">=" else found.upper(delta)
         value = asked if found.value is None else found.value
-        width = abs(value - edge) * math.sqrt(decided.size / size)
+        width = abs(value - edge) * math.sqrt(reference.size / size)
         low, high = constraint.left.interval()
         room = high - asked if constraint.op == ">=" else asked - low
         fallback = 0.1 * (room if math.isfinite(room) else max(abs(asked), 1.0))
@@ -94,10 +93,15 @@ def joint_power(
     goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
 ) -> float:
     """The least power of ``size`` rows over the constraints, as the reference rows have it."""
-    decided = with_decisions(rule, replace(reference, weight=None))
+    subjects = subjects_of(goal, rule, reference)
+    return min(
+        power_at(found, constraint.op, asked, delta, reference.size, size)
+        for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True)
+    )
+
+
+def subjects_of(goal: Goal, rule: DecisionRule, columns: Columns) -> list[tuple[Quantity, float]]:
+    """What each constraint bounds, and the bound, where a rule decides these rows (unweighted)."""
+    decided = with_decisions(rule, replace(columns, weight=None))
     decided = replace(decided, task=declared(goal, decided))
-    powers = [1.0]
-    for constraint in goal.constraints:
-        found, asked = subject_of(constraint, decided, None, (), rule)
-        powers.append(power_at(found, constraint.op, asked, delta, decided.size, size))
-    return min(powers)
+    return [subject_of(c, decided, None, (), rule) for c in goal.constraints]

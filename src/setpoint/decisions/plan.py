@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.reals import is_real
-from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.bounds import check_confidence
-from setpoint.decisions.certify import subject_of
 from setpoint.decisions.choose import choose, kind_for, refuse_one_class
 from setpoint.decisions.frontier import number_to
-from setpoint.decisions.groups import declared
-from setpoint.decisions.path import margin_path
+from setpoint.decisions.path import margin_path, subjects_of
 from setpoint.decisions.planner import POWER, bound_at, rows_needed
 from setpoint.decisions.quantities import Quantity
-from setpoint.decisions.rates import ROWS, Rate
+from setpoint.decisions.rates import Rate
 from setpoint.decisions.rule import DecisionRule
+from setpoint.decisions.states import ROWS
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check, lower
 
@@ -245,17 +243,11 @@ def _kind(rule: DecisionRule) -> str:
     return "argmax" if rule.kind == "offsets" and not any(rule.offsets) else rule.kind
 
 
-def _subjects(goal: Goal, rule: DecisionRule, columns: Columns) -> list[tuple[Quantity, float]]:
-    decided = with_decisions(rule, columns)
-    decided = replace(decided, task=declared(goal, decided))
-    return [subject_of(c, decided, None, (), rule) for c in goal.constraints]
-
-
 def _needs(
     goal: Goal, rule: DecisionRule, columns: Columns, delta: float, power: float
 ) -> tuple[Need, ...]:
     needs = []
-    subjects = _subjects(goal, rule, columns)
+    subjects = subjects_of(goal, rule, columns)
     power = _each(power, goal)
     for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
         op = constraint.op
@@ -295,7 +287,7 @@ def _options(
     ops = [c.op for c in goal.constraints]
     options = []
     for rule in path:
-        subjects = _subjects(goal, rule, columns)
+        subjects = subjects_of(goal, rule, columns)
         each = [
             rows_needed(found, op, asked, delta, columns.size, power) if op != "==" else None
             for (found, asked), op in zip(subjects, ops, strict=True)

@@ -13,6 +13,7 @@ Each has ``value``, ``lower(δ)``, ``upper(δ)`` (one-sided, error at most δ), 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -37,7 +38,7 @@ class Quantity(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class Bounds(ABC):
     """What follows from the two bounds."""
 
     def proves(self, op: str, bound: float, delta: float) -> bool:
@@ -46,11 +47,13 @@ class Bounds:
             return self.lower(delta) >= bound
         return self.upper(delta) <= bound
 
+    @abstractmethod
     def lower(self, delta: float) -> float:
-        raise NotImplementedError
+        """The quantity is at least this, with error at most δ."""
 
+    @abstractmethod
     def upper(self, delta: float) -> float:
-        raise NotImplementedError
+        """The quantity is at most this, with error at most δ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ class Extreme(Bounds):
 
     @property
     def how(self) -> str:
-        return said(self.items) + ", each at the full level"
+        return said(self.items) + ", part by part"
 
     @property
     def exact(self) -> bool:

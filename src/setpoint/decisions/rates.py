@@ -16,9 +16,8 @@ that are not true negatives. Where there are more, or where rows have weights, b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,10 @@ import numpy as np
 from setpoint._core.errors import DataError
 from setpoint.decisions import betting, bounds
 from setpoint.decisions.fingerprint import row_marks
-from setpoint.expressions import Columns, Total
-from setpoint.expressions.events import ACTUAL, BIN, CORRECT, DECIDED, KEPT, Event
+from setpoint.decisions.states import ROWS, states_of, who_has_say
+from setpoint.expressions import Columns
 from setpoint.expressions.fractional import Form
 
-MOST_STATES = 200_000
-ROWS, FLAGGED = "rows", "rows decided positive"  #: who has a say
 _ROUNDS, _POINTS = 5, 17
 _LEVELS = np.r_[np.geomspace(1e-12, 1e-3, 40), np.linspace(0.002, 0.5, 60)]
 
@@ -221,14 +218,14 @@ def rate(
     """The rate of two forms on these rows, or None where it has no certified reading."""
     if None in top or None in bottom:
         return None  # a count: it grows with the rows, and says nothing of others
-    states = _states([*top, *bottom], columns)  # type: ignore[list-item]
+    states = states_of([*top, *bottom], columns)  # type: ignore[list-item]
     if states is None or (columns.weight is not None and weight_bound is None):
         return None
     possible = np.stack([shares(top, states), shares(bottom, states)], axis=1)
     has_say: np.ndarray = possible.any(1)  # type: ignore[assignment]
     if (possible[:, 1] < 0).any() or not has_say.any():
         return None
-    who = _who(states, has_say)
+    who = who_has_say(states, has_say)
     distinct = np.unique(possible[has_say], axis=0)
     with np.errstate(divide="ignore"):
         distinct = distinct[np.argsort(-distinct[:, 0] / distinct[:, 1], kind="stable")]
@@ -288,7 +285,7 @@ def _is_sorted(rows: np.ndarray) -> bool:
 def apart(a: Rate, b: Rate, columns: Columns) -> bool:
     """Whether no row can have a say in both, so that they are independent."""
     totals = [total for form in (a.top, a.bottom, b.top, b.bottom) for total in form]
-    states = _states(totals, columns)  # type: ignore[arg-type]
+    states = states_of(totals, columns)  # type: ignore[arg-type]
     if states is None:
         return False
     say = [
@@ -306,111 +303,3 @@ def shares(form: Form, columns: Columns) -> np.ndarray:
         member = columns.membership(total.event)
         whole += coefficient * (1.0 if member is None else np.asarray(member, float))
     return whole
-
-
-# --- what a row can be ---------------------------------------------------------------------------
-
-
-def _states(totals: list[Total], columns: Columns) -> Columns | None:
-    """One row for everything a row can be, as far as the events of the totals can tell.
-
-    More than can occur does no harm, less would: all classes, all groups and one group more.
-    """
-    if any(total.quantity != "one" or total.event.about(BIN) for total in totals):
-        return None  # errors of regression have no bound
-    events = [total.event for total in totals]
-    groups = _group_states(events, columns)
-    kept = [False, True] if columns.abstained is not None else [False]
-    sides = _sides(events, columns)
-    size = len(sides) * len(kept) * int(np.prod([len(v) for v in groups.values()] or [1]))
-    if not sides or size > MOST_STATES:
-        return None
-    rows: list[Any] = list(product(sides, kept, *groups.values()))
-    actual, decided = (np.array([row[0][i] for row in rows]) for i in (0, 1))
-    return replace(
-        columns,
-        actual=actual,
-        decided=decided,
-        scores=None,
-        weight=None,
-        query=None,
-        abstained=np.array([row[1] for row in rows]) if columns.abstained is not None else None,
-        groups={
-            name: np.array([row[2 + j] for row in rows], dtype=object)
-            for j, name in enumerate(groups)
-        },
-    )
-
-
-def _sides(events: list[Event], columns: Columns) -> list[tuple]:
-    """Pairs of what a row is and how it is decided."""
-    kind = columns.task.kind
-    if kind == "binary":
-        return list(product([False, True], repeat=2))
-    if kind == "multiclass":
-        places = _named_places(events, columns)
-        none = [] if columns.task.unknown is None else [-1]
-        return list(product([*none, *places], places))
-    if kind != "multilabel":
-        return []
-    said = {x.value for e in events for x in e.about(DECIDED, ACTUAL, CORRECT)}
-    several = None in said  # all labels at once
-    names = [c for c in columns.classes if several or c in said]
-    if len(names) > 8:
-        return []
-    width = len(columns.classes)
-    places = [columns.classes.index(name) for name in names]
-    sides = []
-    for actual in product([False, True], repeat=len(places)):
-        for decided in product([False, True], repeat=len(places)):
-            both = []
-            for bits in (actual, decided):
-                row = np.zeros(width, bool)
-                row[places] = bits
-                both.append(row)
-            sides.append(tuple(both))
-    return sides
-
-
-def _named_places(events: list[Event], columns: Columns) -> list[int]:
-    """The classes that the events name, and two others: of more they cannot tell."""
-    said = {x.value for e in events for x in e.about(DECIDED, ACTUAL, CORRECT)}
-    named = [i for i, label in enumerate(columns.classes) if label in said]
-    return [*named, *[i for i in range(len(columns.classes)) if i not in set(named)][:2]]
-
-
-def _group_states(events: list[Event], columns: Columns) -> dict[str, list]:
-    own = (DECIDED, ACTUAL, CORRECT, KEPT, BIN)
-    said: dict[str, dict] = {}
-    for event in events:
-        for literal in event.literals:
-            if literal.column not in own:
-                said.setdefault(literal.column, {})[literal.value] = None
-    return {name: [*values, _Other()] for name, values in said.items()}
-
-
-class _Other:
-    """A group that no event names."""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    __hash__ = object.__hash__
-
-
-def _who(states: Columns, has_say: np.ndarray) -> str:
-    """The rows that have a say, as one would call them."""
-    if states.task.kind != "binary" or states.decided is None:
-        return ROWS
-    left = np.zeros(states.size, bool) if states.abstained is None else states.abstained
-    flagged = states.decided & ~left
-    kinds = {
-        FLAGGED: flagged,
-        "positives": states.actual,
-        "negatives": ~states.actual,
-        "rows decided at all": ~left,
-    }
-    for name, member in kinds.items():
-        if member[has_say].all() and not member.all():
-            return name
-    return ROWS

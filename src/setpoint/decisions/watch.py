@@ -23,7 +23,6 @@ class Watch:
     against: np.ndarray = field(default_factory=lambda: np.full(STAKES.size, -np.inf))
     favour: np.ndarray = field(default_factory=lambda: np.zeros(STAKES.size))
     worst: float = 0.0
-    total: float = 0.0
     waiting: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
 
     def feed(self, rows: Any, limit: float) -> int | None:
@@ -35,7 +34,6 @@ class Watch:
         favour = held(self.favour, z, max(-self.claim.low, 1e-12))
         self.against, self.favour = against[-1], favour[-1]
         self.seen += z.size
-        self.total += float(z.sum())
         trace = mean_wealth(against)
         self.worst = max(self.worst, float(trace.max()))
         passed = np.flatnonzero(trace >= limit)
@@ -59,7 +57,6 @@ class Watch:
             "against": [number_to(x) for x in self.against.tolist()],
             "favour": [number_to(x) for x in self.favour.tolist()],
             "worst": self.worst,
-            "total": self.total,
             "waiting": [list(w) for w in self.waiting],
         }
 
@@ -71,5 +68,5 @@ class Watch:
         self.favour = np.array([number_from(x) for x in data["favour"]], float)
         if self.against.shape != STAKES.shape or self.favour.shape != STAKES.shape:
             raise FileError("this monitor is damaged: its bets have the wrong number")
-        self.worst, self.total = float(data["worst"]), float(data["total"])
+        self.worst = float(data["worst"])
         self.waiting = ([*map(float, data["waiting"][0])], [*map(float, data["waiting"][1])])
