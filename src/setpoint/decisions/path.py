@@ -48,16 +48,29 @@ def margin_path(
     for margin in FEWER if kind == "offsets" else MARGINS:
         rule = plain
         if margin != 0:
-            pairs = zip(goal.constraints, widths, strict=True)
-            tightened = tuple(_tightened(c, margin * width) for c, width in pairs)
-            if None in tightened:
+            wanted = _by_widths(goal, widths, margin)
+            if wanted is None:
                 continue  # beyond what the metric can be
-            wanted = Goal(goal.sense, goal.objective, tightened)  # type: ignore[arg-type]
             rule = choose(wanted, reference, kind, by, head, seed)
         if rule.feasible and (point := rule.point_to_json()) not in points:
             found.append(rule)
             points.append(point)
     return found
+
+
+def tightened_goal(
+    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int, margin: float
+) -> Goal | None:
+    """The goal with each bound moved inwards by a margin; None where a metric cannot be there."""
+    return _by_widths(goal, _widths(goal, rule, reference, delta, size), margin)
+
+
+def _by_widths(goal: Goal, widths: list[float], margin: float) -> Goal | None:
+    pairs = zip(goal.constraints, widths, strict=True)
+    tightened = tuple(_tightened(c, margin * width) for c, width in pairs)
+    if None in tightened:
+        return None
+    return Goal(goal.sense, goal.objective, tightened)  # type: ignore[arg-type]
 
 
 def _widths(

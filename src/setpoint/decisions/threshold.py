@@ -21,10 +21,12 @@ def best_threshold(problem: Problem) -> tuple[Point, float]:
     return _point(problem, sweep, index), float(sweep.thresholds[index])
 
 
-def tune_threshold(problem: Problem) -> DecisionRule:
-    """The best threshold, exactly: every candidate is looked at."""
-    sweep = Sweep(problem.columns)
-    found = judged(problem, sweep)
+def tune_threshold(
+    problem: Problem, sweep: Sweep | None = None, allowed: np.ndarray | None = None
+) -> DecisionRule:
+    """The best threshold, exactly: every candidate is looked at, or those ``allowed``."""
+    sweep = Sweep(problem.columns) if sweep is None else sweep
+    found = judged(problem, sweep, allowed)
     threshold = float(sweep.thresholds[found.index])
     frontier = _frontier(problem, sweep, found.readings, [found.index, *found.nearest])
     parts = {"threshold": threshold, "frontier": frontier}
@@ -53,10 +55,16 @@ class Judged(NamedTuple):
     readings: Scan
 
 
-def judged(problem: Problem, candidates: Candidates) -> Judged:
-    """Look at every candidate; choose the best; say what is reachable and what binds."""
+def judged(problem: Problem, candidates: Candidates, allowed: np.ndarray | None = None) -> Judged:
+    """Look at every candidate; choose the best; say what is reachable and what binds.
+
+    With ``allowed`` the best of those is chosen, where one of them is feasible.
+    """
     readings = problem.scan(candidates)
     index, feasible = readings.choose()
+    if allowed is not None:
+        inside = readings.best(readings.feasible() & allowed)
+        index, feasible = (index, feasible) if inside is None else (inside, True)
     point = _point(problem, candidates, index)
     undefined = readings.merit == -np.inf
     nearest = [int(np.argmin(np.where(undefined, np.inf, e))) for e in readings.excess]

@@ -1,0 +1,162 @@
+"""The record of a comparison: who won, by how much, and when the baseline is the better choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from setpoint._core.errors import FileError
+from setpoint.decisions.evaluate import Kept
+from setpoint.decisions.frontier import number_from, number_to
+from setpoint.goals import Goal
+
+
+@dataclass(frozen=True)
+class Contender:
+    """How one entrant fared.
+
+    Attributes
+    ----------
+    name : str
+    point : str
+        Its operating point in words.
+    value : float or None
+        The objective on out-of-fold rows.
+    kept : tuple of Kept
+        The constraints there.
+    merit : float
+    verdict : str
+        PROVEN, NOT PROVEN or REFUTED where its own rule was tested on certify rows.
+    """
+
+    name: str
+    point: str
+    value: float | None
+    kept: tuple[Kept, ...]
+    merit: float
+    verdict: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every constraint holds on the out-of-fold rows."""
+        return all(k.holds for k in self.kept)
+
+    def shown(self) -> str:
+        """The figures in words."""
+        value = "empty" if self.value is None else f"{self.value:.3f}"
+        broken = [f"{k.constraint} broken ({_figure(k.value)})" for k in self.kept if not k.holds]
+        return ", ".join([value, *broken])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The chosen one minus another, with paired 95% intervals: the objective, and the merit."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    merit: float
+    merit_low: float
+    merit_high: float
+
+    @property
+    def separated(self) -> int:
+        """1 where the chosen one is better beyond chance, −1 where it is worse, else 0."""
+        return int(self.merit_low > 0) - int(self.merit_high < 0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Who won, by how much.
+
+    Attributes
+    ----------
+    goal : Goal
+    chosen : str
+        The name of the one that was taken.
+    contenders : tuple of Contender
+        The chosen one first.
+    differences : tuple of Difference
+        One for each of the others.
+    rows, folds : int
+    sentence : str
+    """
+
+    goal: Goal
+    chosen: str
+    contenders: tuple[Contender, ...]
+    differences: tuple[Difference, ...]
+    rows: int
+    folds: int
+    sentence: str
+
+    def __str__(self) -> str:
+        name = str(self.goal.objective)
+        lines = [f"{self.goal}, on {self.rows:,} out-of-fold rows:"]
+        apart = {d.name: d for d in self.differences}
+        for c in self.contenders:
+            words = f"  {c.name}: {name} {c.shown()}"
+            if c.name in apart:
+                d = apart[c.name]
+                words += f" (difference {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
+            lines.append(words + (f"; {c.verdict} on the certify rows" if c.verdict else ""))
+        return "\n".join([*lines, self.sentence])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        plain = asdict(self)
+        return _numbers({**plain, "goal": str(self.goal)}, number_to)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Comparison:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            data = _numbers(dict(data), number_from)
+            return cls(
+                Goal.parse(data["goal"]),
+                str(data["chosen"]),
+                tuple(
+                    Contender(**{**c, "kept": tuple(Kept(**k) for k in c["kept"])})
+                    for c in data["contenders"]
+                ),
+                tuple(Difference(**d) for d in data["differences"]),
+                int(data["rows"]),
+                int(data["folds"]),
+                str(data["sentence"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FileError(f"this comparison is damaged: {error!r}") from error
+
+
+def _numbers(x: Any, turn: Callable[[Any], Any]) -> Any:
+    if isinstance(x, dict):
+        return {k: _numbers(v, turn) for k, v in x.items()}
+    return [_numbers(v, turn) for v in x] if isinstance(x, list | tuple) else turn(x)
+
+
+def verdict_of(goal: Goal, found: Sequence[Contender], gaps: Sequence[Difference]) -> str:
+    """Who won, by how much, and when the baseline is the better choice."""
+    ours, name = found[0], str(goal.objective)
+    if not gaps:
+        return f"{ours.name}: {name} {ours.shown()}; nothing to compare with."
+    rival = max(found[1:], key=lambda c: c.merit)
+    gap = next(d for d in gaps if d.name == rival.name)
+    said = f"{name} {ours.shown()} against {rival.shown()} of {rival.name}"
+    span = f"difference {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
+    if ours.holds and not rival.holds:
+        said += f", {span}; the baseline breaks its constraint on rows it was not tuned on"
+        return f"{ours.name} is the better choice: {said}."
+    if gap.separated > 0:
+        return f"{ours.name} won: {said}, {span}."
+    if gap.separated < 0:
+        return f"{rival.name} is better here: {said}, {span}. Take it."
+    return (
+        f"Not separable on this data: {said}, {span}. If a single model is simpler to run, "
+        f"{rival.name} is as good a choice."
+    )
+
+
+def _figure(x: float | None) -> str:
+    return "empty" if x is None else f"{x:.3f}"
