@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
@@ -19,58 +17,56 @@ from sklearn.utils.validation import (
 )
 from torch import nn
 
-from setpoint._core.errors import DataError, GoalError, KindError, SetpointError
+from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
-from setpoint.datasets import Features, split
+from setpoint.datasets._matrix import take
 from setpoint.decisions import evaluate
 from setpoint.expressions import take_groups
-from setpoint.fit import (
-    Fitted,
-    Part,
-    Settings,
-    choose_rule,
-    classifier_scores,
-    device_of,
-    fit_classifier,
-    fit_network,
-    probabilities,
-    storage,
-)
+from setpoint.fit import storage
+from setpoint.fit.fitting import Division, Done, fit_goal, refuse_columns
+from setpoint.fit.job import Encoder, Job
 from setpoint.fit.labels import Labels, needs_two, read_labels
+from setpoint.fit.members import ScoresGiven
+from setpoint.fit.network import Settings, device_of
+from setpoint.fit.portfolio import mean_outputs
+from setpoint.fit.recipe import MODELS, Asked
+from setpoint.fit.reporting import Story, report_of, versions
 from setpoint.goals import Goal, Task, check
-from setpoint.methods import Costs, Method, method
-from setpoint.training.loop import evaluate_outputs
-from setpoint.training.networks import linear, mlp
+from setpoint.methods import Costs
+from setpoint.methods.auto import effort
 
 logger = logging.getLogger("setpoint")
-
-MODELS = ("auto", "linear", "mlp")
 
 
 def _has_probabilities(classifier: Any) -> bool:
     """Whether predict_proba is there: for networks, and classifiers that have it themselves."""
-    model = getattr(classifier, "model_", classifier.model)
+    rule = getattr(classifier, "rule_", None)
+    if rule is not None:
+        return rule.task.score != "raw"
+    model = classifier.model
     return isinstance(model, str | nn.Module) or hasattr(model, "predict_proba")
 
 
 class GoalClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier that is trained on a goal, and decides at the operating point that meets it.
+    """A classifier that is trained for a goal, decides at an operating point, and proves it.
 
     Parameters
     ----------
     goal : str, Goal or Expression
         ``"maximize recall subject to precision >= 0.9"``.
-    model : {"auto", "linear", "mlp"}, torch.nn.Module or scikit-learn classifier
-        A module takes the encoded table, ``Features.fit(X).transform(X)`` wide, or an array of more
-        than two dimensions as it is, and gives one output per row for two classes, else one per
-        class or label. A classifier of scikit-learn is fitted on X as it is (text needs a pipeline
-        of its own), and the goal chooses its threshold; with ``method="costs"`` it is also refitted
-        with the goal's costs as sample weights, and kept if that is better on the tune rows. "auto"
-        is the mlp, until there is a portfolio to choose from.
+    model : {"auto", "linear", "trees", "mlp", "baseline"}, torch module or classifier
+        "auto" is a portfolio: linear, boosted trees and an mlp, out-of-fold, stacked. "baseline" is
+        LightGBM with a tuned threshold and no margin. A module takes the encoded table, or an array
+        of more than two dimensions as it is, and gives one output per row for two classes, else
+        one per class or label. A classifier of scikit-learn is fitted on X as it is (text needs a
+        pipeline of its own).
     method : str or Method
-        "cross-entropy", "soft-set", "costs", "pairwise"; "auto" is cross-entropy with a tuned
-        threshold, until there is a portfolio to choose from.
+        "cross-entropy", "soft-set", "costs", "pairwise", for one network; "costs" also for a
+        classifier of scikit-learn. "auto" is cross-entropy, with metric-driven members where the
+        portfolio has a reason for them.
+    confidence : float
+        Of the certificate.
     task : str or Task, optional
         Inferred from ``y`` otherwise: two classes, several, or a 0/1 matrix of labels.
     positive : label, optional
@@ -78,27 +74,39 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         0 and 1, −1 and 1, or False and True.
     kind : str, optional
         The kind of rule, as for :func:`setpoint.tune`: "per-group" for one threshold per group.
-    tune_size : float
-        Share of the rows that choose the checkpoint and the threshold, and fit no weights.
+    effort : {"quick", "standard", "thorough"}
+        Of the portfolio.
+    folds : int, optional
+        Of cross-fitting; 1 keeps a quarter of the rows apart to tune. By default the effort's for a
+        portfolio and trees, 1 for one model.
+    certify_size : float, optional
+        Share of the rows kept for the proof, which nothing else touches; by default a quarter where
+        the goal has constraints, else none.
+    margin : float, optional
+        How many standard errors a constraint holds by on the rows the rule is chosen on; by default
+        ½ for rates among the rows decided, 1 for others. 0 is none.
+    compare : bool
+        Whether the referee runs: cross-entropy and LightGBM with tuned thresholds, same rows.
+    time_limit : float, optional
+        Seconds after which no further member of the portfolio is begun.
     hidden : tuple of int
         Widths of the mlp's layers.
     dropout : float
     epochs, patience : int
-        At most so many epochs; stop after ``patience`` without a better goal on the tune rows.
+        Of one network: at most so many epochs; stop after ``patience`` without a better goal.
     batch_size : int, optional
         By default a sixteenth of the rows between 32 and 1024, or enough to hold ten rows of the
         rarest class.
     learning_rate : float, optional
-        1e-3, ten times that for "linear"; thrice for soft-set.
+        Of one network: 1e-3, ten times that for "linear"; thrice for soft-set.
     weight_decay : float
     device : str
         "auto" takes a GPU if there is one.
     checkpoint : path, optional
-        A folder where a run is kept; ``fit`` with the same rows and settings takes it up.
+        A folder where finished parts are kept; ``fit`` with the same rows and settings goes on.
     listener : callable, optional
-        Called with every event of training; see :mod:`setpoint.training.events`.
-    confidence : float
-        Of the certificate, once there is one; not used yet.
+        Called with every event: :class:`~setpoint.fit.recipe.Planned`,
+        :class:`~setpoint.fit.job.Progress`, and those of :mod:`setpoint.training.events`.
     random_state : int
         Seed of splits, weights, order and dropout.
 
@@ -107,16 +115,26 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     classes_ : numpy.ndarray
         The classes; of a multilabel task the labels.
     rule_ : DecisionRule
-    task_ : Task
-    model_ : torch.nn.Module or classifier
-    history_ : list of dict
-        One row per epoch; ``pandas.DataFrame(clf.history_)`` is a table.
+    certificate_ : Certificate or None
+        What the certify rows prove; None where none were kept.
+    comparison_ : Comparison or None
+        What it bought over the baselines.
+    report_ : Report
+    plan_ : FitPlan
+        What the fit did: the chain from the goal to the rule.
     notes_ : tuple of str
         What was chosen and why, and what a reader should know.
-    plan_ : str
-        The chain from the goal to the rule, a line for each link.
+    history_ : list of dict
+        One row per epoch of every network; ``pandas.DataFrame(clf.history_)`` is a table.
+    members_ : dict
+        The fitted models, by member, one of each fold.
+    stack_ : Stack
+        How members are weighed.
+    model_ : torch.nn.Module, classifier or dict
+        The one model where there is one; else ``members_``.
+    task_ : Task
     finished_ : bool
-        False where training was interrupted.
+        False where it was interrupted.
     n_features_in_ : int
     feature_names_in_ : numpy.ndarray
         Where ``X`` has names.
@@ -125,9 +143,11 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> import setpoint as sp
     >>> data = sp.datasets.load("breast-cancer")
-    >>> clf = sp.GoalClassifier("maximize recall subject to precision >= 0.9", model="linear")
+    >>> clf = sp.GoalClassifier("maximize recall subject to precision >= 0.8", model="trees")
     >>> clf.fit(data.X, data.y).predict(data.X[:2]).shape
     (2,)
+    >>> clf.certificate_.verdict
+    'PROVEN'
     """
 
     def __init__(
@@ -135,11 +155,18 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         goal: Any = "maximize balanced_accuracy",
         model: Any = "auto",
         method: Any = "auto",
+        confidence: float = 0.95,
+        random_state: Any = 0,
         *,
         task: Any = None,
         positive: Any = None,
         kind: str | None = None,
-        tune_size: float = 0.25,
+        effort: str = "standard",
+        folds: int | None = None,
+        certify_size: float | None = None,
+        margin: float | None = None,
+        compare: bool = True,
+        time_limit: float | None = None,
         hidden: tuple[int, ...] = (128, 64),
         dropout: float = 0.1,
         epochs: int = 100,
@@ -150,16 +177,21 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         device: str = "auto",
         checkpoint: Any = None,
         listener: Any = None,
-        confidence: float = 0.95,
-        random_state: Any = 0,
     ) -> None:
         self.goal = goal
         self.model = model
         self.method = method
+        self.confidence = confidence
+        self.random_state = random_state
         self.task = task
         self.positive = positive
         self.kind = kind
-        self.tune_size = tune_size
+        self.effort = effort
+        self.folds = folds
+        self.certify_size = certify_size
+        self.margin = margin
+        self.compare = compare
+        self.time_limit = time_limit
         self.hidden = hidden
         self.dropout = dropout
         self.epochs = epochs
@@ -170,8 +202,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         self.device = device
         self.checkpoint = checkpoint
         self.listener = listener
-        self.confidence = confidence
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are taken, and several labels per row where the goal speaks of such."""
@@ -192,87 +222,147 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
     # --- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> Self:
-        """Train on the goal and choose the operating point.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        group: Any = None,
+        *,
+        split: Any = None,
+        together: Any = None,
+        time: Any = None,
+    ) -> Self:
+        """Train for the goal, choose the operating point, prove it, compare it.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, d)
-            Numbers, categories, text, missing values. A module may take arrays of more dimensions.
+            Numbers, categories, dates, missing values. A module may take arrays of more dimensions.
         y : array-like
             (n,) classes, or an (n, L) matrix of 0 and 1.
         sample_weight : array-like of shape (n,), optional
         group : array-like or mapping of array-likes, optional
             The columns that the goal speaks of.
+        split : array-like of text, shape (n,), optional
+            Your own parts: train, tune or certify for each row.
+        together : array-like of shape (n,), optional
+            Rows of one id (a customer, a patient) are never parted.
+        time : array-like of shape (n,), optional
+            The latest rows certify, and folds hold rows later than those they fit.
         """
         goal = Goal.of(self.goal)
-        self._check_settings()
         self.seed_ = self._seed()
-        model, chosen = self._model(), self._method()
-        inputs = self._inputs_to_fit(X, sample_weight)
-        labels, target = read_labels(goal, y, len(inputs), self.task, self.positive)
+        asked = self._asked(goal, X)
+        rows = self._known(X)
+        labels, target = read_labels(goal, y, rows, self.task, self.positive)
         self.task_, self.classes_ = labels.task, labels.classes
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, np.zeros((len(target), 1)), dtype=float)
+            weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
             if (weight < 0).any():
                 raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
         needs_two(target, weight)
-        groups = take_groups(group, len(target))
-        for column in goal.columns:
-            if column not in groups:
-                way = "group=…" if column == "group" else f'group={{"{column}": …}}'
-                raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')
+        groups = take_groups(group, rows)
+        refuse_columns(goal, groups)
         check(goal, self.task_)
-        parts = split(target, self.tune_size, self.seed_)
-        if self.features_ is not None and not parts.shared:  # the tune rows scale nothing
-            w = None if weight is None else weight[parts.train]
-            with suppress(SetpointError):  # a column may look otherwise in fewer rows: then all do
-                features = Features.fit(taken(X, parts.train), w)
-                inputs = features.transform(X)
-                self.features_ = features
-        self.notes_ = self._first_notes(parts.shared, weight is not None)
-        if isinstance(model, str | nn.Module):
-            self._fit_network(goal, model, chosen, inputs, target, weight, groups, parts)
-        else:
-            self.model_, notes = fit_classifier(
-                goal,
-                labels,
-                model,
-                chosen,
-                lambda rows: taken(X, rows),
-                target,
-                weight,
-                parts,
-                self.seed_,
-            )
-            self.history_, self.finished_, self.notes_ = [], True, self.notes_ + notes
-        self._choose(goal, X, inputs, target, weight, groups, parts.tune)
-        kept = "the same rows" if parts.shared else f"{len(parts.tune):,} rows kept apart"
-        self.plan_ = "\n".join(
-            [
-                f"goal    {goal}",
-                f"model   {model if isinstance(model, str) else type(model).__name__}"
-                f" on {len(parts.train):,} rows, {self.n_features_in_} columns",
-                f"method  {chosen}",
-                f"rule    {self.rule_.operating_point()}, chosen on {kept}",
-            ]
+        job = Job(
+            goal,
+            labels,
+            Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
+            target,
+            weight,
+            groups,
+            self.seed_,
+            str(device_of(self.device)),
+            self.listener,
         )
+        done = fit_goal(
+            asked,
+            job,
+            Division(self.certify_size, split, together, time),
+            work=self.checkpoint if self._crossed(asked) else None,
+            time_limit=self.time_limit,
+        )
+        self._take(done, job)
         if not self.finished_:
-            note = (
-                "training was interrupted: the classifier is fitted with the best weights so far"
-                + (", and the same fit goes on from the checkpoint" if self.checkpoint else "")
-            )
+            note = "training was interrupted: the classifier is fitted with the best so far"
+            note += ", and the same fit goes on from the checkpoint" if self.checkpoint else ""
             self.notes_ += (note,)
             raise KeyboardInterrupt(note)
         return self
 
+    def _take(self, done: Done, job: Job) -> None:
+        """Keep what a fit gave."""
+        found = done.concluded
+        self.encoder_, self.stack_ = done.encoder, found.stack
+        self.members_ = {r.name: r.models for r in done.run.ran if r.name in found.stack.names}
+        self.rule_, self.certificate_ = found.rule, found.certificate
+        self.comparison_, self.plan_ = found.comparison, done.plan
+        self.history_ = [row for r in done.run.ran for row in r.history]
+        self.notes_, self.finished_ = self._first_notes(job) + done.notes, done.finished
+        self.fingerprint_, self.seconds_, self.versions_ = (
+            done.fingerprint,
+            done.seconds,
+            versions(),
+        )
+        self.story_ = Story.of(done, job)
+        self.__dict__.pop("report_", None)
+        for note in self.notes_:
+            logger.info(note)
+
+    @property
+    def model_(self) -> Any:
+        """The one model where there is one; else all of them by member."""
+        check_is_fitted(self, "rule_")
+        models = [m for several in self.members_.values() for m in several]
+        return models[0].own if len(models) == 1 else self.members_
+
+    @cached_property
+    def report_(self) -> Any:
+        """The report: text, JSON, HTML and a model card."""
+        check_is_fitted(self, "rule_")
+        return report_of(self)
+
+    def _asked(self, goal: Goal, X: Any) -> Asked:
+        """What is asked for, checked before anything is done."""
+        self._check_settings()
+        settings = Settings(
+            epochs=self.epochs,
+            patience=self.patience,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            seed=self.seed_,
+            checkpoint=self.checkpoint,
+            listener=self.listener,
+        )
+        return Asked(
+            goal,
+            self._model(),
+            self.method,
+            self.kind,
+            effort(self.effort),
+            self.folds,
+            self.margin,
+            float(self.confidence),
+            bool(self.compare),
+            settings,
+            tuple(self.hidden),
+            self.dropout,
+            table=len(getattr(X, "shape", (0, 0))) == 2,
+        )
+
+    def _crossed(self, asked: Asked) -> bool:
+        """Whether finished parts are worth keeping: one network keeps its own state."""
+        return self.folds not in (None, 1) or asked.model in ("auto", "trees", "baseline")
+
     def _check_settings(self) -> None:
         """Refuse settings that nothing can be done with, before anything is done."""
-        whole = {"epochs": self.epochs, "patience": self.patience, "batch_size": self.batch_size}
+        whole = {"epochs": self.epochs, "patience": self.patience}
+        some = {"batch_size": self.batch_size, "folds": self.folds}
+        whole |= {name: x for name, x in some.items() if x is not None}
         for name, x in whole.items():
-            if x is None and name == "batch_size":
-                continue
             if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
                 raise KindError(f"{name}={x!r}: a whole number, 1 or more")
         widths = self.hidden
@@ -280,10 +370,17 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             isinstance(w, int | np.integer) and w > 0 for w in widths
         ):
             raise KindError(f"hidden={widths!r}: the widths of the layers, for example (128, 64)")
-        shares = {"dropout": (self.dropout, 0), "confidence": (self.confidence, 1e-12)}
-        for name, (x, low) in shares.items():
-            if not is_real(x) or not low <= x < 1:
+        shares: dict[str, Any] = {"dropout": self.dropout, "certify_size": self.certify_size or 0}
+        for name, x in shares.items():
+            if not is_real(x) or not 0 <= x < 1:
                 raise KindError(f"{name}={x!r}: a number between 0 and 1")
+        if not is_real(self.confidence) or not 0.5 <= self.confidence < 1:
+            raise KindError(
+                f"confidence={self.confidence!r}: a number between 0.5 and 1, for example 0.95"
+            )
+        for name, x in {"margin": self.margin, "time_limit": self.time_limit}.items():
+            if x is not None and (not is_real(x) or not x >= 0):
+                raise KindError(f"{name}={x!r}: a number, 0 or more, or None")
         if self.listener is not None and not callable(self.listener):
             raise KindError(f"listener={self.listener!r}: a function of one event")
 
@@ -293,15 +390,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             if model not in MODELS:
                 hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
                 raise KindError(f"model={model!r}: {hint}")
-            return "mlp" if model == "auto" else model
-        if isinstance(model, nn.Module) or (hasattr(model, "fit") and is_classifier(model)):
+            return model
+        own = isinstance(model, nn.Module | ScoresGiven)
+        if own or (hasattr(model, "fit") and is_classifier(model)):
             return model
         raise KindError(
             f"model={model!r}: one of {listing(MODELS)}, a torch module or a classifier"
         )
-
-    def _method(self) -> Method:
-        return method("cross-entropy" if self.method == "auto" else self.method)
 
     def _seed(self) -> int:
         state = self.random_state
@@ -313,181 +408,48 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             return int(state)
         raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
 
-    def _first_notes(self, shared: bool, weighted: bool) -> tuple[str, ...]:
+    def _first_notes(self, job: Job) -> tuple[str, ...]:
         notes = []
-        if isinstance(self.model, str) and self.model == "auto":
-            notes.append("model auto: a small network; a portfolio of models does not exist yet")
-        if isinstance(self.method, str) and self.method == "auto":
-            notes.append(
-                "method auto: cross-entropy (of a scikit-learn classifier its own loss), the "
-                "threshold chosen by the goal; a portfolio of methods does not exist yet"
-            )
-        if shared:
-            notes.append(
-                "there are too few rows of a class to keep some apart: the threshold was chosen on "
-                "the rows the model was trained on, which flatters it"
-            )
-        if weighted:
+        if job.weight is not None:
             notes.append("the goal's figures count every row with its sample_weight")
-        for note in notes:
-            logger.info(note)
         return tuple(notes)
 
-    def _inputs_to_fit(self, X: Any, sample_weight: Any) -> Any:
-        """The matrix that a network sees, and what scikit-learn wants to know of X."""
-        self.features_ = None
-        if not isinstance(self.model, str | nn.Module):  # a classifier sees X as it is
-            if len(getattr(X, "shape", (0,))) == 2:
-                validate_data(self, X, skip_check_array=True)
-            rows = X.shape[0] if hasattr(X, "shape") else len(X)
-            self.n_features_in_ = getattr(self, "n_features_in_", 1)
-            return np.zeros((rows, 0), np.float32)
-        if getattr(X, "ndim", 2) > 2 and isinstance(self.model, nn.Module):
-            X = np.asarray(X)
-            self.n_features_in_ = int(X.shape[1])
-            return X.astype(np.float32)
-        self.features_ = Features.fit(X, sample_weight)
-        validate_data(self, X, skip_check_array=True)
-        self.n_features_in_ = self.features_.n_inputs
-        return self.features_.transform(X)
-
-    # --- networks --------------------------------------------------------------------------------
-
-    def _fit_network(
-        self,
-        goal: Goal,
-        model: Any,
-        chosen: Method,
-        inputs: np.ndarray,
-        target: np.ndarray,
-        weight: np.ndarray | None,
-        groups: dict[str, np.ndarray],
-        parts: Any,
-    ) -> None:
-        device = device_of(self.device)
-        named = {name: np.unique(groups[name]) for name in goal.columns}
-        task = self.task_
-        if named:
-            values = {name: v.tolist() for name, v in named.items()}
-            task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]
-
-        wide = next(model.parameters()).dtype if isinstance(model, nn.Module) else torch.float32
-
-        def part(rows: np.ndarray) -> Part:
-            codes = {
-                name: torch.as_tensor(np.searchsorted(v, groups[name][rows]), device=device)
-                for name, v in named.items()
-            }
-            w = None if weight is None else weight[rows] / max(weight.mean(), 1e-300)
-            return Part(
-                torch.as_tensor(inputs[rows], dtype=wide, device=device),
-                torch.as_tensor(target[rows], device=device),
-                None if w is None else torch.as_tensor(w, dtype=torch.float32, device=device),
-                codes,
-                {name: groups[name][rows] for name in named},
-            )
-
-        settings = Settings(
-            epochs=self.epochs,
-            patience=self.patience,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            pace=10.0 if model == "linear" else 1.0,
-            weight_decay=self.weight_decay,
-            seed=self.seed_,
-            checkpoint=self.checkpoint,
-            listener=self.listener,
-        )
-        build = self._builder(model, inputs.shape[1], device)
-        found: Fitted = fit_network(
-            goal, task, chosen, build, part(parts.train), part(parts.tune), settings
-        )
-        self.model_ = found.model.cpu()
-        if isinstance(model, str):
-            self.model_ = self.model_.double()  # a row's score depends on no other row's
-        self.model_.eval()
-        self.history_ = found.history
-        self.notes_ += found.notes
-        self.finished_ = found.finished
-        self.loss_state_ = found.loss.state_dict()
-
-    def _builder(self, model: Any, width: int, device: torch.device) -> Any:
-        outputs = 1 if self.task_.kind == "binary" else len(self.classes_)
-        seed = self.seed_
-
-        def build() -> nn.Module:
-            if isinstance(model, nn.Module):
-                return copy.deepcopy(model).to(device)
-            with torch.random.fork_rng(devices=[]):
-                torch.default_generator.manual_seed(seed)
-                if model == "linear":
-                    return linear(width, outputs).to(device)
-                return mlp(width, outputs, self.hidden, self.dropout).to(device)
-
-        return build
-
-    # --- the operating point ---------------------------------------------------------------------
-
-    def _choose(
-        self,
-        goal: Goal,
-        X: Any,
-        inputs: np.ndarray,
-        target: np.ndarray,
-        weight: np.ndarray | None,
-        groups: dict[str, np.ndarray],
-        rows: np.ndarray,
-    ) -> None:
-        """Tune the rule on the tune rows."""
-        known: Any = getattr(self.model_, "classes_", None)
-        if known is not None and not np.array_equal(known, np.arange(len(self.classes_))):
-            raise DataError("some class has no row among the training rows; give more rows")
-        task = Task(
-            self.task_.kind, self.task_.positive, self.task_.classes, score=self._score_kind()
-        )
-        self.rule_, notes = choose_rule(
-            goal,
-            task,
-            self._labels.named(target[rows]),
-            self._scores_of(taken(X, rows), inputs[rows]),
-            sample_weight=None if weight is None else weight[rows],
-            group={name: groups[name][rows] for name in groups} or None,
-            kind=self.kind,
-            seed=self.seed_,
-        )
-        self.notes_ += notes
+    def _known(self, X: Any) -> int:
+        """What scikit-learn wants to know of X, and how many rows there are."""
+        shape = getattr(X, "shape", None)
+        if shape is not None and len(shape) > 2:
+            self.n_features_in_ = int(shape[1])
+            return int(shape[0])
+        if isinstance(self.model, str | nn.Module):
+            if not hasattr(X, "iloc"):
+                take(X)  # refuses what is no table, in a sentence
+            validate_data(self, X, skip_check_array=True)
+        elif shape is not None and len(shape) == 2:
+            validate_data(self, X, skip_check_array=True)
+        self.n_features_in_ = getattr(self, "n_features_in_", 1)
+        return int(shape[0]) if shape is not None else len(X)
 
     @property
     def _labels(self) -> Labels:
         return Labels(self.task_, self.classes_)
-
-    def _score_kind(self) -> str:
-        network = isinstance(self.model_, nn.Module)
-        return "probability" if network or hasattr(self.model_, "predict_proba") else "raw"
 
     # --- predicting ------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> np.ndarray:
         """Scores as the rule takes them: (n,), or (n, K)."""
         check_is_fitted(self, "rule_")
-        if not isinstance(self.model_, nn.Module):
-            return classifier_scores(self.model_, X, self.task_)
-        if self.features_ is None:
-            return self._scores_of(None, np.asarray(X).astype(np.float32))
         if len(getattr(X, "shape", (0, 0))) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self._scores_of(X, self.features_.transform(X))
-
-    def _scores_of(self, X: Any, inputs: np.ndarray) -> np.ndarray:
-        if isinstance(self.model_, nn.Module):
-            like = next(self.model_.parameters())
-            rows = torch.as_tensor(inputs).to(like.dtype).to(like.device)
-            return probabilities(evaluate_outputs(self.model_, rows), self.task_)
-        return classifier_scores(self.model_, X, self.task_)
+        rows = self.encoder_.encode(X)
+        outputs = {name: mean_outputs(self.members_[name], rows) for name in self.stack_.used}
+        return self.stack_.scores(outputs, self.task_)
 
     def predict(self, X: Any, group: Any = None) -> np.ndarray:
         """The decisions, as classes; ``group`` only where the rule has a threshold per group."""
-        scores = self._scores(X)
+        return self.decide(self._scores(X), group)
+
+    def decide(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
+        """Decisions, as classes, from scores of this classifier."""
         decided = np.asarray(self.rule_.decide(scores, group=group))
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
@@ -499,7 +461,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, (n, K); of a multilabel task (n, L), one per label.
 
-        They are the model's own. Trained on a goal they rank, and need not be calibrated.
+        They are the models' own, stacked. Trained on a goal they rank, and need not be calibrated.
         """
         scores = self._scores(X)
         if self.task_.kind != "binary":
@@ -552,23 +514,61 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         value = worst if found.value is None else found.value
         return goal.sign * value - 10.0 * sum(k.short for k in found.kept)
 
+    # --- scores from elsewhere -------------------------------------------------------------------
+
+    @classmethod
+    def from_scores(
+        cls,
+        goal: Any,
+        y: Any,
+        scores: Any,
+        *,
+        sample_weight: Any = None,
+        group: Any = None,
+        split: Any = None,
+        together: Any = None,
+        time: Any = None,
+        **options: Any,
+    ) -> GoalClassifier:
+        """A fitted classifier over the scores of a model trained elsewhere, on other rows.
+
+        Its X is the score, (n,) or (n, K) in the order of the sorted classes: most of the rows
+        choose the operating point, the rest prove it.
+
+        Parameters
+        ----------
+        goal, y, sample_weight, group, split, together, time
+            As for the class and :meth:`fit`.
+        scores : array-like
+            (n,), or (n, K). Raw, unless ``task`` declares probabilities or logits.
+        **options
+            Of the class.
+
+        Examples
+        --------
+        >>> import numpy as np, setpoint as sp
+        >>> y, scores = np.arange(400) % 2, np.arange(400) % 2 + np.arange(400) % 7 / 10
+        >>> goal = "maximize recall subject to precision >= 0.8"
+        >>> clf = sp.GoalClassifier.from_scores(goal, y, scores)
+        >>> clf.certificate_.verdict, clf.predict([0.2, 1.4]).tolist()
+        ('PROVEN', [0, 1])
+        """
+        task = options.get("task")
+        kind = "raw" if task is None else Task.make(task).score
+        made = cls(goal, model=ScoresGiven(kind), compare=False, **options)
+        parts = {"split": split, "together": together, "time": time}
+        return made.fit(scores, y, sample_weight, group, **parts)
+
     # --- files -----------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write the fitted classifier to a folder: safetensors and JSON, no pickle."""
+        """Write the fitted classifier to a folder, with its report; no pickle."""
         check_is_fitted(self, "rule_")
         storage.save(self, path)
 
 
-def taken(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of a frame or an array."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if isinstance(X, np.ndarray) else np.asarray(X)[rows]
-
-
 def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> GoalClassifier:
-    """Read what :meth:`GoalClassifier.save` wrote; nothing in the files is executed.
+    """Read what :meth:`GoalClassifier.save` or ``setpoint fit`` wrote; nothing in it is executed.
 
     Parameters
     ----------

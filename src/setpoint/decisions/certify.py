@@ -41,6 +41,8 @@ _WAY = (
     "step: tune(goal, y, scores, prove=…, reference=…)"
 )
 
+_OUT_OF_FOLD = "The rows are out-of-fold: these are figures, and prove nothing."
+
 USED_BEFORE = _WAY.format(how="before (seen=)")
 
 
@@ -126,17 +128,20 @@ def certify(
     made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
-    return _without_guarantee(made) if out_of_fold else made
+    return as_figures(made, _OUT_OF_FOLD, " on out-of-fold rows") if out_of_fold else made
 
 
-def _without_guarantee(made: Certificate) -> Certificate:
-    """The same figures from out-of-fold rows: nothing is proven by them."""
+def as_figures(made: Certificate, words: str, where: str = "") -> Certificate:
+    """The same figures, of which none is a proof; ``words`` say why."""
     findings = tuple(
-        replace(f, verdict=NOT_PROVEN, exact=False, how=f"{f.how} on out-of-fold rows", needed=None)
+        replace(f, verdict=NOT_PROVEN, exact=False, how=f"{f.how}{where}", needed=None)
+        if f.verdict == PROVEN or where
+        else f
         for f in made.findings
     )
-    words = "The rows are out-of-fold: these are figures, and prove nothing."
-    return replace(made, verdict=NOT_PROVEN, findings=findings, assumption=words)
+    return replace(
+        made, verdict=_verdict([f.verdict for f in findings]), findings=findings, assumption=words
+    )
 
 
 def fingerprints(seen: Any) -> list[Fingerprint]:

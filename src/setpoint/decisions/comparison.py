@@ -148,10 +148,11 @@ def verdict_of(goal: Goal, found: Sequence[Contender], gaps: Sequence[Difference
     if ours.holds and not rival.holds:
         said += f", {span}; the baseline breaks its constraint on rows it was not tuned on"
         return f"{ours.name} is the better choice: {said}."
+    by = "" if gap.value * goal.sign * gap.separated >= 0 else ", by keeping its constraints better"
     if gap.separated > 0:
-        return f"{ours.name} won: {said}, {span}."
+        return f"{ours.name} won{by}: {said}, {span}."
     if gap.separated < 0:
-        return f"{rival.name} is better here: {said}, {span}. Take it."
+        return f"{rival.name} is better here{by}: {said}, {span}. Take it."
     return (
         f"Not separable on this data: {said}, {span}. If a single model is simpler to run, "
         f"{rival.name} is as good a choice."

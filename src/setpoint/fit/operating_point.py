@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from setpoint.decisions import DecisionRule, Fingerprint, evaluate, tune
+from setpoint.decisions.cautious import cautious
+from setpoint.decisions.choose import kind_for, refuse_one_class
+from setpoint.decisions.groups import groups_of
 from setpoint.decisions.quick import quick_point
 from setpoint.expressions import AtK, take_in
 from setpoint.goals import Goal, Task, lower
@@ -16,43 +19,57 @@ from setpoint.goals import Goal, Task, lower
 def choose_rule(
     goal: Goal,
     task: Task,
-    y: np.ndarray,
+    y_true: np.ndarray,
     scores: np.ndarray,
     *,
     sample_weight: Any,
     group: Any,
     kind: str | None,
     seed: int,
+    margin: float | None = None,
 ) -> tuple[DecisionRule, tuple[str, ...]]:
     """The rule that best meets the goal on these rows, and what to know of it.
 
-    ½ and the plain argmax are left only for something better; a goal that judges the ranking alone
-    leaves the threshold open, and ½ is taken.
+    Constraints hold with a margin (see :mod:`setpoint.decisions.cautious`; 0 is none). ½ and the
+    plain argmax are left only for something better; a goal that judges the ranking alone leaves the
+    threshold open, and ½ is taken.
     """
     goal = lower(goal)
-    top = any(isinstance(leaf, AtK) for leaf in goal.objective.leaves())
-    if goal.objective.needs() <= {"scores"} and not goal.constraints and not top:
-        columns = take_in(task, y, scores=scores, sample_weight=sample_weight)
+    given = {"sample_weight": sample_weight, "group": group}
+    columns = take_in(task, y_true, scores=scores, **given).on_host()
+    if ranks_only(goal):
         value = quick_point(goal, columns).value
         note = f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken'
-        rule = _usual(goal, task, len(y), value)
-        return replace(rule, chosen_on=Fingerprint.of(columns.on_host())), (note,)
-    rule = tune(
-        goal,
-        y,
-        scores,
-        sample_weight=sample_weight,
-        group=group,
-        task=task,
-        kind=kind,
-        random_state=seed,
-    )
+        rule = _usual(goal, task, len(y_true), value)
+        return replace(rule, chosen_on=Fingerprint.of(columns)), (note,)
+    if not goal.constraints or margin == 0:
+        rule = tune(goal, y_true, scores, **given, task=task, kind=kind, random_state=seed)
+        return _plainest(goal, rule, y_true, scores, given), ()
+    kind = kind_for(goal, task.kind, kind)
+    refuse_one_class(columns)
+    by = next(iter(columns.groups)) if kind == "per-group" and len(columns.groups) == 1 else None
+    rule, share = cautious(goal, columns, kind, by=by, seed=seed, margin=margin)
+    rule = replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns))
+    notes = ()
+    if share < 1:
+        left = "no margin" if share == 0 else f"{share:g} of the usual margin"
+        notes = (f"the rule has {left}: no rule on the rows it was chosen on has more",)
+    return rule, notes
+
+
+def ranks_only(goal: Goal) -> bool:
+    """Whether a goal judges scores alone, so that no operating point is wanted."""
+    top = any(isinstance(leaf, AtK) for leaf in goal.objective.leaves())
+    return goal.objective.needs() <= {"scores"} and not goal.constraints and not top
+
+
+def _plainest(goal: Goal, rule: DecisionRule, y: Any, scores: Any, given: Any) -> DecisionRule:
+    """½ or the plain argmax, where they are exactly as good."""
     plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": (0.0,) * scores.shape[-1]}}
-    if rule.kind in plain and task.score == "probability" and not goal.constraints:
-        usual = replace(rule, **plain[rule.kind])
-        found = evaluate(usual, y, scores, sample_weight=sample_weight, group=group)
-        rule = usual if found.value == rule.value else rule
-    return rule, ()
+    if rule.kind not in plain or rule.task.score != "probability" or goal.constraints:
+        return rule
+    usual = replace(rule, **plain[rule.kind])
+    return usual if evaluate(usual, y, scores, **given).value == rule.value else rule
 
 
 def _usual(goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:

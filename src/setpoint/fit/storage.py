@@ -1,17 +1,19 @@
-"""A fitted classifier as a folder: safetensors for weights, JSON for everything else.
+"""A fitted classifier as a folder: what was asked, what was found, the models, the report.
 
-    estimator.json        goal, settings, task, classes, features, rule, notes, history
-    model.safetensors     weights of a network, and the running totals of its loss
-    model.skops           a classifier of scikit-learn, read back only if all its types are trusted
+    classifier.json     goal, settings, task, classes, columns, stack, models, notes, plan
+    rule.json           the operating point            certificate.json   what was proven of it
+    comparison.json     what it bought                 history.json       epochs of every network
+    splits.csv          the part and fold of each row
+    models/             safetensors for weights, text for trees, skops for scikit-learn
+    report.html, report.json, README.md (a model card)
+    manifest.json       the sha256 of every other file, written last
 
-Nothing that is read is executed.
+Everything is written to a folder beside its place and moved when it is whole. Nothing that is read
+is executed, and a folder whose files are not those of its manifest is refused.
 """
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import importlib
 import json
 from collections.abc import Sequence
 from dataclasses import fields
@@ -20,85 +22,96 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from torch import nn
 
 from setpoint._core.errors import FileError, KindError, SetpointError
-from setpoint._core.files import write_bytes, write_text
-from setpoint.datasets import Features
-from setpoint.decisions import DecisionRule
+from setpoint._core.files import write_text
+from setpoint.datasets import Codes, Features, Schema
+from setpoint.decisions import Certificate, DecisionRule
+from setpoint.decisions.comparison import Comparison
+from setpoint.fit.job import Encoder
+from setpoint.fit.manifest import gathered, read_json, verified
+from setpoint.fit.members import ScoresGiven
+from setpoint.fit.models import read_model, write_model
+from setpoint.fit.recipe import FitPlan
+from setpoint.fit.stack import Stack
+from setpoint.fit.workshop import slug
 from setpoint.goals import Goal, Task
 from setpoint.methods import method
-from setpoint.training.checkpoint import load_state, save_state
-from setpoint.training.networks import linear, mlp
+from setpoint.reports import Report
 
-FORMAT = "setpoint classifier 1"
+FORMAT = "setpoint run 1"
 PLAIN = (
-    "positive kind tune_size hidden dropout epochs patience batch_size learning_rate weight_decay "
-    "device confidence random_state"
+    "positive kind effort folds certify_size margin compare time_limit hidden dropout epochs "
+    "patience batch_size learning_rate weight_decay device confidence random_state"
 ).split()
 
 
-def save(classifier: Any, path: Any) -> None:
+def save(classifier: Any, path: Any, report: bool = True) -> None:
     """Write a fitted classifier to a folder, which may exist."""
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f'cannot make the folder "{folder}": {error.strerror}') from error
-    network = isinstance(classifier.model_, nn.Module)
-    if network:
-        state = {"model": classifier.model_.state_dict(), "loss": classifier.loss_state_}
-        save_state(folder / "model.safetensors", state)
-    else:
-        write_bytes(folder / "model.skops", _skops().dumps(classifier.model_))
-    text = json.dumps(_about(classifier, network, folder), indent=1, allow_nan=False)
-    write_text(folder / "estimator.json", text + "\n")
-
-
-def _about(classifier: Any, network: bool, folder: Path) -> dict[str, Any]:
-    built_in = isinstance(classifier.model, str)
-    settings = {name: _plain(getattr(classifier, name), name) for name in PLAIN}
-    return {
-        "format": FORMAT,
-        "goal": str(Goal.of(classifier.goal)),
-        "model": classifier.model if built_in else type(classifier.model).__name__,
-        "built_in": built_in,
-        "network": network,
-        "weights": _digest(folder, network),
-        "method": _method_to(classifier.method),
-        "declared": None if classifier.task is None else Task.make(classifier.task).to_json(),
-        "settings": settings,
-        "task": classifier.task_.to_json(),
-        "classes": [_label(c) for c in classifier.classes_.tolist()],
-        "n_features_in": classifier.n_features_in_,
-        "feature_names_in": getattr(classifier, "feature_names_in_", np.array([])).tolist() or None,
-        "inputs": _inputs(classifier) if network and built_in else None,
-        "features": None if classifier.features_ is None else classifier.features_.to_json(),
-        "rule": classifier.rule_.to_json(),
-        "notes": list(classifier.notes_),
-        "plan": classifier.plan_,
-        "history": [_row(row) for row in classifier.history_],
-        "finished": classifier.finished_,
-    }
+    with gathered(path) as folder:
+        models = folder / "models"
+        models.mkdir()
+        records = {
+            name: [write_model(m, models, f"{slug(name)}-{k}") for k, m in enumerate(several)]
+            for name, several in classifier.members_.items()
+        }
+        _json(folder / "classifier.json", _about(classifier, records))
+        _json(folder / "rule.json", classifier.rule_.to_json())
+        if classifier.certificate_ is not None:
+            _json(folder / "certificate.json", classifier.certificate_.to_json())
+        if classifier.comparison_ is not None:
+            _json(folder / "comparison.json", classifier.comparison_.to_json())
+        _json(folder / "history.json", [_row(row) for row in classifier.history_])
+        if classifier.story_ is not None:
+            write_text(folder / "splits.csv", classifier.story_.splits())
+        if report:
+            classifier.report_.save(folder)
 
 
 def load(path: Any, kind: type, model: nn.Module | None, trusted: Sequence[str]) -> Any:
     """A fitted classifier from a folder."""
     folder = Path(path)
-    try:
-        about = json.loads((folder / "estimator.json").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FileError(f'"{folder}" holds no classifier of Setpoint: {reason}') from error
+    verified(folder)
+    about = read_json(folder / "classifier.json")
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError(f'"{folder}" holds no classifier in the format "{FORMAT}"')
     try:
         return _restored(about, folder, kind, model, trusted)
     except SetpointError:
         raise
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise FileError(f'"{folder}" is damaged: {error!r}') from error
+
+
+def _about(classifier: Any, records: dict[str, Any]) -> dict[str, Any]:
+    built_in = isinstance(classifier.model, str)
+    encoder: Encoder = classifier.encoder_
+    return {
+        "format": FORMAT,
+        "goal": str(Goal.of(classifier.goal)),
+        "model": classifier.model if built_in else type(classifier.model).__name__,
+        "built_in": built_in,
+        "method": _method_to(classifier.method),
+        "declared": None if classifier.task is None else Task.make(classifier.task).to_json(),
+        "settings": {name: _plain(getattr(classifier, name), name) for name in PLAIN},
+        "task": classifier.task_.to_json(),
+        "classes": [_label(c) for c in classifier.classes_.tolist()],
+        "n_features_in": classifier.n_features_in_,
+        "feature_names_in": getattr(classifier, "feature_names_in_", np.array([])).tolist() or None,
+        "encoder": {
+            part.name: None if (x := getattr(encoder, part.name)) is None else x.to_json()
+            for part in fields(Encoder)
+        },
+        "stack": classifier.stack_.to_json(),
+        "models": records,
+        "notes": list(classifier.notes_),
+        "plan": classifier.plan_.to_json(),
+        "fingerprint": classifier.fingerprint_,
+        "seconds": classifier.seconds_,
+        "versions": classifier.versions_,
+        "finished": classifier.finished_,
+    }
 
 
 def _restored(
@@ -108,7 +121,6 @@ def _restored(
     model: nn.Module | None,
     trusted: Sequence[str],
 ) -> Any:
-    _whole(folder, about)
     settings = dict(about["settings"])
     settings["hidden"] = tuple(settings["hidden"])
     declared = about["declared"]
@@ -120,59 +132,47 @@ def _restored(
     classifier.n_features_in_ = about["n_features_in"]
     if about["feature_names_in"]:
         classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
-    features = about["features"]
-    classifier.features_ = None if features is None else Features.from_json(features)
-    classifier.rule_ = DecisionRule.from_json(about["rule"])
+    readers = {"schema": Schema, "features": Features, "codes": Codes}
+    parts = about["encoder"]
+    classifier.encoder_ = Encoder(
+        **{k: None if parts[k] is None else r.from_json(parts[k]) for k, r in readers.items()}
+    )
+    classifier.stack_ = Stack.from_json(about["stack"])
+    classifier.members_ = {
+        name: [
+            read_model(record, folder / "models", classifier.task_, model, trusted)
+            for record in records
+        ]
+        for name, records in about["models"].items()
+    }
+    classifier.rule_ = DecisionRule.load(folder / "rule.json")
+    proof, bought = folder / "certificate.json", folder / "comparison.json"
+    classifier.certificate_ = Certificate.load(proof) if proof.exists() else None
+    classifier.comparison_ = Comparison.from_json(read_json(bought)) if bought.exists() else None
+    classifier.history_ = read_json(folder / "history.json")
     classifier.notes_ = tuple(about["notes"])
-    classifier.plan_ = about["plan"]
-    classifier.history_ = about["history"]
-    classifier.finished_ = about["finished"]
-    if about["built_in"]:
-        classifier.model = about["model"]
-    if about["network"]:
-        _network(classifier, about, load_state(folder / "model.safetensors"), model)
-    else:
-        classifier.model_ = _trusted(folder / "model.skops", trusted)
-        classifier.model = classifier.model_
+    classifier.plan_ = FitPlan.from_json(about["plan"])
+    for name in ("fingerprint", "seconds", "versions", "finished"):
+        setattr(classifier, f"{name}_", about[name])
+    classifier.story_ = None
+    told = folder / "report.json"
+    if told.exists():
+        classifier.__dict__["report_"] = Report.from_json(read_json(told))
+    classifier.model = _model_of(classifier, about, model)
     return classifier
 
 
-def _network(classifier: Any, about: dict[str, Any], state: dict[str, Any], model: Any) -> None:
+def _model_of(classifier: Any, about: dict[str, Any], module: nn.Module | None) -> Any:
+    """What the user gave as model, as far as it can be known."""
     if about["built_in"]:
-        outputs = 1 if classifier.task_.kind == "binary" else len(classifier.classes_)
-        if about["model"] == "linear":
-            network = linear(about["inputs"], outputs)
-        else:
-            network = mlp(about["inputs"], outputs, classifier.hidden, classifier.dropout)
-        network = network.double()
-    elif model is None:
-        raise KindError(
-            f"this classifier holds a module of your own, {about['model']}: "
-            "make one of the same architecture and pass it, sp.load(path, model=module)"
-        )
-    else:
-        network, classifier.model = copy.deepcopy(model), model
-    try:
-        network.load_state_dict(state["model"])
-    except RuntimeError as error:
-        raise FileError(f"the weights do not fit the model: {error}") from error
-    classifier.model_ = network.eval()
-    classifier.loss_state_ = state["loss"]
+        return about["model"]
+    if about["model"] == ScoresGiven.__name__:
+        return ScoresGiven(classifier.rule_.task.score)
+    return module if module is not None else classifier.model_
 
 
-def _digest(folder: Path, network: bool) -> str:
-    """What the file of weights holds, so that an old rule never meets new weights."""
-    name = "model.safetensors" if network else "model.skops"
-    return hashlib.sha256((folder / name).read_bytes()).hexdigest()
-
-
-def _whole(folder: Path, about: dict[str, Any]) -> None:
-    try:
-        same = _digest(folder, about["network"]) == about["weights"]
-    except OSError as error:
-        raise FileError(f'"{folder}" lacks its weights: {error.strerror}') from error
-    if not same:
-        raise FileError(f'"{folder}" was not written to the end: weights and rule do not belong')
+def _json(path: Path, data: Any) -> None:
+    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 def _method_to(x: Any) -> Any:
@@ -192,45 +192,6 @@ def _is_plain(x: Any) -> bool:
     if isinstance(x, tuple | list):
         return all(map(_is_plain, x))
     return x is None or isinstance(x, bool | int | float | str)
-
-
-def _inputs(classifier: Any) -> int:
-    first = next(m for m in classifier.model_.modules() if isinstance(m, nn.Linear))
-    return int(first.in_features)
-
-
-def _skops() -> Any:
-    import skops.io
-
-    return skops.io
-
-
-def _is_estimator_part(name: str) -> bool:
-    """Whether a name is a class of scikit-learn or LightGBM; never a function, which could run."""
-    module, _, last = name.rpartition(".")
-    if module.split(".")[0] not in ("sklearn", "lightgbm"):
-        return False
-    try:
-        return isinstance(getattr(importlib.import_module(module), last, None), type)
-    except ImportError:
-        return False
-
-
-def _trusted(path: Path, trusted: Sequence[str]) -> BaseEstimator:
-    """A classifier from skops; refused if it holds anything that nobody vouches for."""
-    io = _skops()
-    try:
-        data = path.read_bytes()
-        unknown = io.get_untrusted_types(data=data)
-        odd = [name for name in unknown if name not in trusted and not _is_estimator_part(name)]
-        if odd:
-            raise FileError(
-                f'"{path}" holds what nobody vouches for: {", ".join(odd)}. If you do, '
-                f"sp.load(path, trusted={odd!r})"
-            )
-        return io.loads(data, trusted=unknown)
-    except OSError as error:
-        raise FileError(f'cannot read "{path}": {error.strerror}') from error
 
 
 def _plain(x: Any, name: str) -> Any:

@@ -1,0 +1,179 @@
+"""What fresh rows would prove, at each of some candidate rules.
+
+Rows already labelled do not fix the truth. Of a pure rate, with k of n here and n' fresh rows that
+will have a say, it is drawn from Beta(k + ½, n − k + ½), and
+
+    power(b)   = mean over the truth p of P(Bin(n', p) >= k*),   k* the least proof of "rate >= b"
+    reach      = the bound that k proves, k the greatest with mean P(Bin(n', p) >= k) >= power
+
+Other quantities are taken as normal around their value, with bounds that close in as 1/√n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from setpoint._core import special
+from setpoint.decisions import bounds
+from setpoint.decisions.order import counts_along
+from setpoint.decisions.quantities import Quantity
+from setpoint.decisions.rates import Rate
+from setpoint.decisions.reading import parts_of_all
+from setpoint.expressions import Sweep
+
+_QUANTILES = ((np.arange(15) + 0.5) / 15)[:, None]
+
+
+class Part(Protocol):
+    """One quantity that has to keep a bound, at each candidate."""
+
+    def power(self, bound: float, rows: float) -> np.ndarray:
+        """The probability that so many fresh rows prove the bound."""
+        ...
+
+    def as_seen(self, bound: float, rows: float) -> np.ndarray:
+        """The same, if the truth is what was seen."""
+        ...
+
+    def reach(self, rows: float, power: float) -> np.ndarray:
+        """The tightest bound that so many fresh rows prove with the power."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A pure rate: k of n rows at each candidate, of ``size`` rows in all."""
+
+    rate: Rate
+    op: str
+    k: np.ndarray
+    n: np.ndarray
+    size: int
+    delta: float
+
+    @cached_property
+    def _right(self) -> np.ndarray:
+        """Rows that speak for the bound."""
+        return self.k if self.op == ">=" else self.n - self.k
+
+    @cached_property
+    def _truth(self) -> np.ndarray:
+        """Shares that speak for the bound, as the rows leave them open: (quantiles, candidates)."""
+        right = np.clip(self._right, 0, self.n)
+        return special.betaincinv(right + 0.5, self.n - right + 0.5, _QUANTILES)
+
+    def _fresh(self, rows: float) -> np.ndarray:
+        return np.floor(self.n * rows / self.size + 1e-9)
+
+    def floor(self, bound: float) -> float:
+        """The share that has to be proven."""
+        share = float(self.rate.share(bound))
+        return share if self.op == ">=" else 1 - share
+
+    def power(self, bound: float, rows: float) -> np.ndarray:
+        n = self._fresh(rows)
+        needed = bounds.least_proof(n, self.floor(bound), self.delta)
+        return bounds.p_above(needed, n, self._truth).mean(0)
+
+    def as_seen(self, bound: float, rows: float) -> np.ndarray:
+        n = self._fresh(rows)
+        needed = bounds.least_proof(n, self.floor(bound), self.delta)
+        share = (self._right + 0.5) / (self.n + 1)
+        return bounds.p_above(needed, n, share)
+
+    def reach(self, rows: float, power: float) -> np.ndarray:
+        n = self._fresh(rows)
+        low, high = np.zeros_like(n), n.copy()
+        while (low < high).any():
+            middle = np.ceil((low + high) / 2)
+            enough = bounds.p_above(middle, n, self._truth).mean(0) >= power
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle - 1)
+            high = np.maximum(low, high)
+        share = bounds.lower(low, n, self.delta)
+        found = self.rate.at(share if self.op == ">=" else 1 - share)
+        worst = -np.inf if self.op == ">=" else np.inf
+        return np.where(low > 0, found, worst)
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Any other quantity: its value and how far its bound lies from it, at each candidate."""
+
+    op: str
+    value: np.ndarray
+    here: np.ndarray
+    size: int
+    delta: float
+
+    @property
+    def _z(self) -> float:
+        return max(float(special.ndtri(1 - self.delta)), 0.1)
+
+    def _widths(self, rows: float) -> tuple[np.ndarray, np.ndarray]:
+        there = self.here * math.sqrt(self.size / rows)
+        return there, np.hypot(self.here, there) / self._z
+
+    def power(self, bound: float, rows: float) -> np.ndarray:
+        there, spread = self._widths(rows)
+        room = self.value - bound if self.op == ">=" else bound - self.value
+        with np.errstate(invalid="ignore"):
+            found = special.ndtr((room - there) / spread)
+        return np.where(np.isfinite(self.here) & np.isfinite(self.value), found, 0.0)
+
+    def as_seen(self, bound: float, rows: float) -> np.ndarray:
+        there = self.here * math.sqrt(self.size / rows)
+        room = self.value - bound if self.op == ">=" else bound - self.value
+        with np.errstate(invalid="ignore"):
+            found = special.ndtr((room - there) / (there / self._z))
+        return np.where(np.isfinite(self.here) & np.isfinite(self.value), found, 0.0)
+
+    def reach(self, rows: float, power: float) -> np.ndarray:
+        there, spread = self._widths(rows)
+        away = there + float(special.ndtri(power)) * spread
+        sign = 1 if self.op == ">=" else -1
+        found = self.value - sign * away
+        return np.where(np.isfinite(found), found, -sign * np.inf)
+
+
+def counted_along(
+    claims: Sequence[tuple[Rate, str, float]],
+    sweep: Sweep,
+    places: np.ndarray,
+    size: int,
+    delta: float,
+) -> list[Part]:
+    """The pure rates of one constraint along a threshold."""
+    parts: list[Part] = []
+    for rate, op, _ in claims:
+        k, n = (
+            np.round(np.broadcast_to(x, places.shape)) for x in counts_along(rate, sweep, places)
+        )
+        parts.append(Counted(rate, op, k, n, size, delta))
+    return parts
+
+
+def parts_of(found: Sequence[Quantity], op: str, size: int, delta: float) -> list[Part]:
+    """What has to keep a bound, from one constraint's quantity at each candidate."""
+    each = [parts_of_all(quantity, op) or [quantity] for quantity in found]
+    width = min(map(len, each))
+    if any(len(parts) != width for parts in each):
+        each, width = [[quantity] for quantity in found], 1
+    return [_part([parts[i] for parts in each], op, size, delta) for i in range(width)]
+
+
+def _part(found: list[Quantity], op: str, size: int, delta: float) -> Part:
+    rates = [f for f in found if isinstance(f, Rate) and f.pure and f.k is not None]
+    if len(rates) == len(found):
+        k = np.array([float(r.k or 0) for r in rates])
+        n = np.array([float(r.n) for r in rates])
+        return Counted(rates[0], op, k, n, size, delta)
+    value = np.array([np.nan if f.value is None else f.value for f in found])
+    edge = np.array([f.lower(delta) if op == ">=" else f.upper(delta) for f in found])
+    here = np.maximum(np.abs(value - edge), 1e-12)
+    return Around(op, value, here, size, delta)

@@ -1,0 +1,332 @@
+"""From out-of-fold outputs to a rule that is proven, and what it bought.
+
+1. stack     members weighed on out-of-fold outputs; metric-driven ones stay only if the rows tell
+             the stack with them apart from the one without
+2. rule      chosen on out-of-fold scores, with the margin
+3. referee   against cross-entropy and LightGBM with tuned thresholds, on the same rows
+4. proof     one touch of the certify rows: the best rule that is proven there, tested in an order
+             that the out-of-fold rows fix; else the rule of step 2, NOT PROVEN
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from setpoint.datasets import Parts
+from setpoint.decisions import Certificate, DecisionRule, certify, tune
+from setpoint.decisions.cautious import cautious
+from setpoint.decisions.certify import as_figures
+from setpoint.decisions.choose import choose, kind_for
+from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.referee import Bout, Entrant, cross_decided
+from setpoint.expressions import Columns, take_in
+from setpoint.fit.job import Job
+from setpoint.fit.operating_point import choose_rule, ranks_only
+from setpoint.fit.portfolio import Portfolio
+from setpoint.fit.stack import Stack, fit_stack
+from setpoint.goals import Task, lower
+
+PORTFOLIO = "portfolio"
+_MANY_CLASSES = 8  #: with more, the referee decides by argmax: offsets of every fold take too long
+_FIGURES = (
+    "Nothing was proven on these rows: the rule is the one chosen on out-of-fold rows, with its "
+    "margin, and what stands here are its figures."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked of the conclusion.
+
+    Attributes
+    ----------
+    kind : str or None
+        Of the rule.
+    margin : float or None
+        z of every constraint; None is the usual one, 0 none.
+    confidence : float
+    main : tuple of str
+        Members that may decide; the others are there for the referee.
+    driven : tuple of str
+        Those of them that are metric-driven.
+    plain, trees : str or None
+        The members that stand for cross-entropy and for LightGBM.
+    """
+
+    kind: str | None
+    margin: float | None
+    confidence: float
+    main: tuple[str, ...]
+    driven: tuple[str, ...] = ()
+    plain: str | None = None
+    trees: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Concluded:
+    """How a fit ended."""
+
+    name: str
+    stack: Stack
+    rule: DecisionRule
+    fallback: DecisionRule
+    certificate: Certificate | None
+    comparison: Comparison | None
+    held: np.ndarray
+    held_scores: np.ndarray
+    fold: np.ndarray
+    certify_scores: np.ndarray | None
+    notes: tuple[str, ...]
+
+
+class Conclusion:
+    """The four steps over one portfolio."""
+
+    def __init__(self, job: Job, run: Portfolio, parts: Parts, choice: Choice) -> None:
+        self.job, self.run, self.parts, self.choice = job, run, parts, choice
+        self.goal = lower(job.goal)
+        self.outputs = {r.name: r.outputs for r in run.ran}
+        self.held = parts.held
+        self.notes: list[str] = []
+        fold = parts.fold_of(len(job.target))[self.held]
+        self.fold = fold if len(parts.folds) > 1 else _dealt(job, self.held)
+        raw = not all(r.probable for r in run.ran if r.name in choice.main)
+        task = job.labels.task
+        self.task = Task(
+            task.kind, task.positive, task.classes, score="raw" if raw else "probability"
+        )
+        self.raw = raw
+
+    # --- scores ----------------------------------------------------------------------------------
+
+    def stacked(self, names: Sequence[str]) -> Stack:
+        """Members weighed on all held rows."""
+        if len(names) == 1:
+            return Stack.alone(names[0], raw=self.raw)
+        rows = self.held
+        held = {n: self.outputs[n][rows] for n in names}
+        task, weight = self.job.labels.task, self.job.weights(rows)
+        return fit_stack(names, held, self.job.target[rows], weight, task)
+
+    def scores(self, stack: Stack) -> np.ndarray:
+        """Scores of a stack on the held rows."""
+        return stack.scores({n: self.outputs[n][self.held] for n in stack.names}, self.task)
+
+    def crossed(self, names: Sequence[str]) -> np.ndarray:
+        """The same, each fold's weights from other folds: nobody is judged on their own rows."""
+        if len(names) == 1:
+            return self.scores(self.stacked(names))
+        task = self.job.labels.task
+        found: np.ndarray | None = None
+        for f in np.unique(self.fold):
+            here, there = self.held[self.fold == f], self.held[self.fold != f]
+            outputs = {n: self.outputs[n][there] for n in names}
+            stack = fit_stack(names, outputs, self.job.target[there], self.job.weights(there), task)
+            part = stack.scores({n: self.outputs[n][here] for n in names}, self.task)
+            found = np.zeros((len(self.held), *part.shape[1:])) if found is None else found
+            found[self.fold == f] = part
+        assert found is not None
+        return found
+
+    def columns(self, rows: np.ndarray, scores: np.ndarray, task: Task | None = None) -> Columns:
+        """Rows as the rooms of decisions take them."""
+        return take_in(task or self.task, **self.given(rows, scores)).on_host()
+
+    def given(self, rows: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
+        """The arguments of tune, certify and evaluate."""
+        job = self.job
+        return {
+            "y_true": job.labels.named(job.target[rows]),
+            "scores": scores,
+            "sample_weight": job.weights(rows),
+            "group": {name: job.groups[name][rows] for name in job.groups} or None,
+        }
+
+    # --- the referee -----------------------------------------------------------------------------
+
+    def entrant(self, name: str, names: Sequence[str], margin: float | None) -> Entrant:
+        """Somebody who decides the held rows by rules of other folds."""
+        raw = not all(self.run.named(n).probable for n in names)  # type: ignore[union-attr]
+        task = replace(self.task, score="raw" if raw else "probability")
+        columns = self.columns(self.held, self.crossed(names), task)
+        if ranks_only(self.goal):
+            return Entrant(name, columns, "the ranking")
+        decided = cross_decided(columns, self.fold, self._chooser(margin))
+        words = "threshold with margin" if margin != 0 and self.goal.constraints else "tuned"
+        return Entrant(name, decided, words)
+
+    def _chooser(self, margin: float | None) -> Callable[[Columns], DecisionRule]:
+        kind = kind_for(self.goal, self.task.kind, self.choice.kind)
+        if kind == "offsets" and len(self.task.classes or ()) > _MANY_CLASSES:
+            kind = "argmax"
+        by = self._by(kind)
+
+        def chosen(columns: Columns) -> DecisionRule:
+            if margin == 0:
+                return choose(self.goal, columns, kind, by, None, self.job.seed)
+            found = cautious(self.goal, columns, kind, by=by, seed=self.job.seed, margin=margin)
+            return found[0]
+
+        return chosen
+
+    def _by(self, kind: str) -> str | None:
+        return next(iter(self.job.groups)) if kind == "per-group" and self.job.groups else None
+
+    def main(self) -> tuple[str, tuple[str, ...], Bout | None, str]:
+        """Who decides: its name, its members, and why."""
+        ran = {r.name for r in self.run.ran}
+        names = tuple(n for n in self.choice.main if n in ran)
+        driven = tuple(n for n in names if n in self.choice.driven)
+        plain = tuple(n for n in names if n not in driven)
+        margin, why = self.choice.margin, ""
+        if len(names) == 1:
+            return names[0], names, None, why
+        if not plain:
+            return PORTFOLIO, names, None, why
+        entrants = [self.entrant(PORTFOLIO, plain, margin)]
+        if driven:
+            entrants.append(self.entrant("with", names, margin))
+        if self.choice.trees in plain and len(plain) > 1:
+            entrants.append(self.entrant("single", (str(self.choice.trees),), margin))
+        bout = Bout.of(self.goal, entrants, self.fold, self.job.seed)
+        chosen = plain
+        if driven:
+            gap = bout.difference("with", PORTFOLIO)
+            kept = gap.merit_low > 0
+            chosen = names if kept else plain
+            who = " and ".join(driven)
+            span = f"{gap.merit:+.3f} [{gap.merit_low:+.3f}, {gap.merit_high:+.3f}]"
+            self.notes.append(
+                f"{who}: {'kept' if kept else 'left out'}, the stack with it differs by {span}"
+            )
+        if any(e.name == "single" for e in entrants):
+            gap = bout.difference("single", PORTFOLIO)
+            if gap.merit > bout.error("single", PORTFOLIO) and chosen == plain:
+                single = str(self.choice.trees)
+                return single, (single,), None, f"{single} alone is better than the stack here."
+        return PORTFOLIO, chosen, None, why
+
+    def compare(self, name: str, names: tuple[str, ...], verdicts: dict[str, str], why: str) -> Any:
+        """The comparison of who decides with the baselines."""
+        entrants = [self.entrant(name, names, self.choice.margin)]
+        for label, member in self.baselines():
+            entrants.append(self.entrant(label, (member,), 0))
+        if len(entrants) == 1:
+            return None
+        bout = Bout.of(self.goal, entrants, self.fold, self.job.seed)
+        return bout.comparison(name, verdicts, why)
+
+    def baselines(self) -> list[tuple[str, str]]:
+        """The baselines that were run: a label and a member."""
+        ran = {r.name for r in self.run.ran}
+        known = [
+            ("cross-entropy + tuned threshold", self.choice.plain),
+            ("lightgbm + tuned threshold", self.choice.trees),
+        ]
+        return [(label, member) for label, member in known if member in ran]
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def conclude(self, compare: bool) -> Concluded:
+        """All four steps."""
+        name, names, _, why = self.main()
+        stack = self.stacked(names)
+        scores = self.scores(stack)
+        margin = self.choice.margin
+        rule, notes = self._rule(scores, self.task, margin)
+        self.notes += notes
+        rows, certificate, fallback = self.parts.certify, None, rule
+        certify_scores = None
+        if len(rows):
+            encoded = self.job.rows.encoder.encode(self.job.rows.rows("raw", rows))
+            outputs = {n: self.run.named(n).predict(encoded) for n in self.outputs}  # type: ignore[union-attr]
+            certify_scores = stack.scores(outputs, self.task)
+            rule, certificate = self._prove(rule, scores, certify_scores)
+        verdicts = {}
+        if certificate is not None and self.goal.constraints and compare:
+            verdicts = {name: certificate.verdict} | self._verdicts(outputs)
+        comparison = self.compare(name, names, verdicts, why) if compare else None
+        return Concluded(
+            name,
+            stack,
+            rule,
+            fallback,
+            certificate,
+            comparison,
+            self.held,
+            scores,
+            self.fold,
+            certify_scores,
+            tuple(self.notes),
+        )
+
+    def _rule(
+        self, scores: np.ndarray, task: Task, margin: float | None
+    ) -> tuple[DecisionRule, tuple[str, ...]]:
+        return choose_rule(
+            self.job.goal,
+            task,
+            **self.given(self.held, scores),
+            kind=self.choice.kind,
+            seed=self.job.seed,
+            margin=margin,
+        )
+
+    def _prove(
+        self, rule: DecisionRule, scores: np.ndarray, certify_scores: np.ndarray
+    ) -> tuple[DecisionRule, Certificate]:
+        rows, goal, sure = self.parts.certify, self.goal, self.choice.confidence
+        given = self.given(rows, certify_scores)
+        provable = goal.constraints and rule.kind != "top-k" and self.job.weight is None
+        if provable and not self.parts.shared:
+            known = self.given(self.held, scores)
+            reference = (known["y_true"], scores, *([known["group"]] if known["group"] else []))
+            found = tune(
+                goal,
+                **given,
+                task=self.task,
+                kind=rule.kind,
+                by=rule.by,
+                prove=sure,
+                reference=reference,
+                random_state=self.job.seed,
+            )
+            if found.proven:
+                assert found.certificate is not None
+                return replace(found, frontier=rule.frontier), found.certificate
+        figures = certify(goal, rule, **given, confidence=sure)
+        return rule, as_figures(figures, _FIGURES) if goal.constraints else figures
+
+    def _verdicts(self, outputs: dict[str, np.ndarray]) -> dict[str, str]:
+        """What the certify rows say of the baselines' own rules."""
+        found = {}
+        for label, member in self.baselines():
+            raw = not self.run.named(member).probable  # type: ignore[union-attr]
+            stack = Stack.alone(member, raw)
+            task = replace(self.task, score="raw" if raw else "probability")
+            rule, _ = self._rule(self.scores(stack), task, 0)
+            given = self.given(self.parts.certify, stack.scores(outputs, task))
+            found[label] = certify(self.goal, rule, **given, confidence=self.choice.confidence)
+        return {label: certificate.verdict for label, certificate in found.items()}
+
+
+def _dealt(job: Job, held: np.ndarray, folds: int = 5) -> np.ndarray:
+    """Folds for the referee where there is one part of held rows: dealt by class."""
+    y = job.target[held]
+    order = np.lexsort(
+        (np.random.default_rng(job.seed).random(len(y)), y if y.ndim == 1 else y[:, 0])
+    )
+    fold = np.empty(len(y), np.intp)
+    fold[order] = np.arange(len(y)) % folds
+    return fold
+
+
+def conclude(
+    job: Job, run: Portfolio, parts: Parts, choice: Choice, compare: bool = True
+) -> Concluded:
+    """From what was run to a rule, its proof and its comparison."""
+    return Conclusion(job, run, parts, choice).conclude(compare)

@@ -1,0 +1,172 @@
+"""The main job: rows and a goal in, models and a rule that is proven out."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from setpoint._core.errors import DataError, SetpointError
+from setpoint.datasets import Parts, part
+from setpoint.fit.conclude import Concluded, conclude
+from setpoint.fit.job import Encoder, Job, Progress
+from setpoint.fit.members import ScoresGiven
+from setpoint.fit.portfolio import Portfolio, run_members
+from setpoint.fit.recipe import CERTIFY, Asked, FitPlan, Planned, Recipe
+from setpoint.fit.workshop import Workshop
+from setpoint.goals import lower
+
+
+@dataclass(frozen=True)
+class Division:
+    """How rows are to be parted; see :func:`setpoint.datasets.part`."""
+
+    certify_size: float | None = None
+    split: Any = None
+    together: Any = None
+    time: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A fit that came to an end, or was stopped with something to show."""
+
+    encoder: Encoder
+    run: Portfolio
+    concluded: Concluded
+    parts: Parts
+    plan: FitPlan
+    recipe: Recipe
+    notes: tuple[str, ...]
+    fingerprint: str
+    seconds: float
+    finished: bool
+
+
+def fit_goal(
+    asked: Asked,
+    job: Job,
+    division: Division,
+    *,
+    work: Any = None,
+    time_limit: float | None = None,
+    columns: dict[str, Any] | None = None,
+) -> Done:
+    """Part the rows, fit the members, conclude.
+
+    Parameters
+    ----------
+    asked : Asked
+    job : Job
+        Its rows are not encoded yet: the encoder is learned from rows that do not certify.
+    division : Division
+    work : path, optional
+        A folder where finished parts are kept and taken up.
+    time_limit : float, optional
+        Seconds after which no member is begun.
+    columns : dict, optional
+        ``keep`` and ``drop`` of :meth:`setpoint.datasets.Schema.fit`.
+    """
+    start = time.monotonic()
+    recipe = asked.recipe(job.labels.task)
+    size = division.certify_size
+    if size is None:
+        size = CERTIFY if lower(asked.goal).constraints else 0.0
+    parts = part(
+        job.target,
+        certify_size=size,
+        folds=recipe.folds,
+        seed=job.seed,
+        split=division.split,
+        together=division.together,
+        time=division.time,
+    )
+    if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
+        parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
+    X = job.rows.X
+    recipe, encoder = _encoder(recipe, X, job, parts, columns or {})
+    job = replace(job, rows=encoder.encode(X))
+    if asked.table and "numbers" in recipe.forms:
+        width = job.rows.numbers.shape[1]
+    else:
+        width = int(np.prod(np.shape(X)[1:])) if len(np.shape(X)) > 1 else 1
+    plan = FitPlan.of(asked.goal, recipe, parts, job.target, width)
+    job.tell(Planned("plan", plan))
+    mark = fingerprint_of(X, job.target)
+    workshop = None
+    if work is not None:
+        rows = hashlib.sha256(b"".join(np.ascontiguousarray(f).tobytes() for f in _folds(parts)))
+        key = "|".join([mark, rows.hexdigest(), str(asked.goal), str(job.seed), _weights(job)])
+        workshop = Workshop(work, key, job.labels.task, asked.model)
+    run = run_members(job, recipe.members, parts, workshop, time_limit)
+    if not any(r.name in recipe.choice.main for r in run.ran):
+        raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
+    job.tell(Progress("conclude", 1, 1, "rule, proof, referee", 0, 0))
+    concluded = conclude(job, run, parts, recipe.choice, asked.compare)
+    notes = (*parts.notes, *recipe.notes, *run.notes, *concluded.notes)
+    notes += tuple(n for r in run.ran for n in r.notes)
+    if encoder.schema is not None:
+        notes += tuple(encoder.schema.notes)
+    seconds = time.monotonic() - start
+    return Done(encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished)
+
+
+def _encoder(
+    recipe: Recipe, X: Any, job: Job, parts: Parts, columns: dict[str, Any]
+) -> tuple[Recipe, Encoder]:
+    """The encoder; members for the referee are left out where rows cannot be encoded for them."""
+    rows = parts.train
+    try:
+        if len(np.shape(X)) > 2:
+            return recipe, Encoder()
+        found = Encoder.fit(X, rows, job.target, job.weight, recipe.forms, **columns)
+        return recipe, found
+    except SetpointError as error:
+        main = [m for m in recipe.members if m.name in recipe.choice.main]
+        if any(m.form != "raw" for m in main):
+            raise
+        note = f"no comparison with LightGBM: {error}"
+        why = tuple("the model" for _ in main)
+        small = replace(recipe, members=tuple(main), why=why, notes=(*recipe.notes, note))
+        return small, Encoder()
+
+
+def _folds(parts: Parts) -> list[np.ndarray]:
+    return [rows for fold in parts.folds for rows in fold]
+
+
+def _weights(job: Job) -> str:
+    return "" if job.weight is None else hashlib.sha256(job.weight.tobytes()).hexdigest()
+
+
+def fingerprint_of(X: Any, target: np.ndarray) -> str:
+    """A digest of the cells and the labels, the same for the same rows in the same order."""
+    import pandas as pd
+
+    digest = hashlib.sha256(np.ascontiguousarray(target).tobytes())
+    if isinstance(X, pd.DataFrame):
+        digest.update("|".join(map(str, X.columns)).encode())
+        for name in range(X.shape[1]):
+            column = X.iloc[:, name]
+            try:
+                marks = pd.util.hash_pandas_object(column, index=False, categorize=True)
+            except TypeError:  # cells of several types
+                marks = pd.util.hash_pandas_object(column.astype(str), index=False)
+            digest.update(marks.to_numpy().tobytes())
+        return digest.hexdigest()
+    array = np.asarray(X)
+    if array.dtype.kind == "O":
+        return fingerprint_of(pd.DataFrame(array.reshape(len(array), -1)), target)
+    digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def refuse_columns(goal: Any, groups: dict[str, np.ndarray]) -> None:
+    """Raise where the goal speaks of a column that is not there."""
+    for column in goal.columns:
+        if column not in groups:
+            way = "group=…" if column == "group" else f'group={{"{column}": …}}'
+            raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')

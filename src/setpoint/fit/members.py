@@ -1,0 +1,294 @@
+"""Members: kinds of models that a fit trains on the folds of its rows."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from setpoint.datasets import Split, split
+from setpoint.fit.classifier import fit_classifier
+from setpoint.fit.job import Job
+from setpoint.fit.models import (
+    ClassifierModel,
+    LinearModel,
+    Model,
+    NetworkModel,
+    ScoresModel,
+    TreesModel,
+    built,
+)
+from setpoint.fit.network import Fitted, Part, Settings, device_of, fit_network
+from setpoint.goals import Task
+from setpoint.methods import Method
+
+INNER = 0.15  #: share of a fold's rows that stop a network where the held rows must not
+MANY = 10_000  #: rows from which trees are worth several threads
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What one fit of a member gave."""
+
+    model: Model
+    history: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
+    finished: bool = True
+
+
+class Member(ABC):
+    """A kind of model, and how it is trained."""
+
+    form: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in plans and reports."""
+
+    @abstractmethod
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+        """Fit on some rows; the held ones are scored afterwards, and may stop a network alone."""
+
+
+@dataclass(frozen=True)
+class Linear(Member):
+    """Logistic regression with a small ridge."""
+
+    form = "numbers"
+    ridge: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return "linear"
+
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+        del held
+        X, y, weight = job.rows.rows("numbers", fit), job.target[fit], job.weights(fit)
+        if y.ndim == 2:
+            parts = [self._one(X, y[:, j], weight) for j in range(y.shape[1])]
+            W, b = (np.concatenate(p) for p in zip(*parts, strict=True))
+            return Made(LinearModel(W, b, single=False), [])
+        if job.labels.task.kind == "binary":
+            return Made(LinearModel(*self._one(X, y, weight), single=True), [])
+        model = self._fitted(X, y, weight)
+        W = np.zeros((len(job.labels.classes), X.shape[1]))
+        b = np.full(len(W), -30.0)  # a class that no row of the fold has
+        seen = model.classes_
+        W[seen], b[seen] = self._per_class(model)
+        return Made(LinearModel(W, b, single=False), [])
+
+    def _one(self, X: Any, y: np.ndarray, weight: Any) -> tuple[np.ndarray, np.ndarray]:
+        if y.min() == y.max():  # a label that all rows of the fold share
+            return np.zeros((1, X.shape[1])), np.array([30.0 if y[0] else -30.0])
+        model = self._fitted(X, y, weight)
+        return model.coef_, model.intercept_
+
+    def _fitted(self, X: Any, y: np.ndarray, weight: Any) -> Any:
+        model = LogisticRegression(C=1 / self.ridge, max_iter=300, tol=1e-4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # 300 steps are enough to rank
+            return model.fit(X, y, sample_weight=weight)
+
+    @staticmethod
+    def _per_class(model: Any) -> tuple[np.ndarray, np.ndarray]:
+        W, b = model.coef_, model.intercept_
+        if len(W) == 1:  # two classes of several in this fold: one logit, split between them
+            return np.concatenate([-W, W]) / 2, np.concatenate([-b, b]) / 2
+        return W, b
+
+
+@dataclass(frozen=True)
+class Trees(Member):
+    """Gradient-boosted trees of LightGBM on log-loss."""
+
+    form = "codes"
+    trees: int = 100
+    rate: float = 0.1
+    leaves: int = 31
+    label: str = "trees"
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+        del held
+        y, several = job.target[fit], job.target.ndim == 2
+        columns = [y[:, j] for j in range(y.shape[1])] if several else [y]
+        boosters = [self._one(job, fit, column) for column in columns]
+        return Made(TreesModel(boosters, several), [])
+
+    def _one(self, job: Job, fit: np.ndarray, y: np.ndarray) -> Any:
+        import lightgbm
+
+        task = job.labels.task
+        kind: dict[str, Any] = {"objective": "binary"}
+        if task.kind == "multiclass":
+            kind = {"objective": "multiclass", "num_class": len(job.labels.classes)}
+        settings = {
+            **kind,
+            "learning_rate": self.rate,
+            "num_leaves": self.leaves,
+            "num_threads": 0 if len(fit) >= MANY else 1,
+            "seed": job.seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+        }
+        names = [f"x{j}" for j in range(job.rows.codes.shape[1])]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of levels that LightGBM merges
+            rows = lightgbm.Dataset(
+                job.rows.rows("codes", fit),
+                label=y,
+                weight=job.weights(fit),
+                feature_name=names,
+                categorical_feature=list(job.categorical),
+                params={"verbosity": -1},
+                free_raw_data=True,
+            )
+            return lightgbm.train(settings, rows, num_boost_round=self.trees)
+
+
+@dataclass(frozen=True, eq=False)
+class Network(Member):
+    """A network of ours, "linear" or "mlp", or a module of the user's, by any method."""
+
+    form = "numbers"
+    model: Any
+    method: Method
+    settings: Settings
+    hidden: tuple[int, ...] = (128, 64)
+    dropout: float = 0.1
+    apart: bool = True  #: whether rows of the fold's own stop the training, not the held ones
+
+    @property
+    def name(self) -> str:
+        own = self.model if isinstance(self.model, str) else type(self.model).__name__
+        return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
+
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+        task, named = _grouped(job)
+        device = device_of(job.device)
+        if self.apart:
+            inner = split(job.target[fit], INNER, job.seed + fold)
+            fit, held = fit[inner.train], fit[inner.tune]
+        given = isinstance(self.model, nn.Module)
+        wide = next(self.model.parameters()).dtype if given else torch.float32
+        mean = 1.0 if job.weight is None else max(float(job.weight.mean()), 1e-300)
+
+        def part(rows: np.ndarray) -> Part:
+            codes = {
+                name: torch.as_tensor(np.searchsorted(v, job.groups[name][rows]), device=device)
+                for name, v in named.items()
+            }
+            w = None if job.weight is None else job.weight[rows] / mean
+            return Part(
+                torch.as_tensor(job.rows.rows("numbers", rows), dtype=wide, device=device),
+                torch.as_tensor(job.target[rows], device=device),
+                None if w is None else torch.as_tensor(w, dtype=torch.float32, device=device),
+                codes,
+                {name: job.groups[name][rows] for name in named},
+            )
+
+        settings = replace(self.settings, seed=self.settings.seed + fold)
+        if fold and settings.checkpoint is not None:
+            settings = replace(settings, checkpoint=Path(settings.checkpoint) / f"fold-{fold}")
+        shape = None if given else self._shape(job)
+        found: Fitted = fit_network(
+            job.goal,
+            task,
+            self.method,
+            self._builder(shape, settings.seed, device),
+            part(fit),
+            part(held),
+            settings,
+        )
+        module = found.model.cpu()
+        module = (module if given else module.double()).eval()
+        model = NetworkModel(module, shape, found.loss.state_dict())
+        return Made(model, found.history, found.notes, found.finished)
+
+    def _shape(self, job: Job) -> dict[str, Any]:
+        task = job.labels.task
+        return {
+            "model": self.model,
+            "inputs": int(job.rows.numbers.shape[1]),
+            "outputs": 1 if task.kind == "binary" else len(job.labels.classes),
+            "hidden": list(self.hidden),
+            "dropout": self.dropout,
+        }
+
+    def _builder(self, shape: dict[str, Any] | None, seed: int, device: torch.device) -> Any:
+        def build() -> nn.Module:
+            if shape is None:
+                return copy.deepcopy(self.model).to(device)
+            with torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(seed)
+                return built(shape).to(device)
+
+        return build
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Member):
+    """A classifier of scikit-learn, or a pipeline, fitted on rows as they are."""
+
+    form = "raw"
+    model: Any
+    method: Method
+
+    @property
+    def name(self) -> str:
+        own = type(self.model).__name__
+        return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
+
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+        shared = bool(np.intersect1d(fit, held).size)
+        found, notes = fit_classifier(
+            job.goal,
+            job.labels,
+            self.model,
+            self.method,
+            lambda rows: job.rows.rows("raw", rows),
+            job.target,
+            job.weight,
+            Split(fit, held, shared),
+            job.seed + fold,
+        )
+        return Made(ClassifierModel(found, job.labels.task), [], notes)
+
+
+@dataclass(frozen=True)
+class ScoresGiven(Member):
+    """No model: the rows are the scores of one that was trained elsewhere."""
+
+    form = "raw"
+    score: str = "raw"
+
+    @property
+    def name(self) -> str:
+        return "scores"
+
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+        return Made(ScoresModel(replace(job.labels.task, score=self.score)), [])
+
+
+def _grouped(job: Job) -> tuple[Task, dict[str, np.ndarray]]:
+    """The task with the groups that the goal speaks of, and their values."""
+    task = job.labels.task
+    named = {name: np.unique(job.groups[name]) for name in job.goal.columns}
+    if named:
+        values = {name: v.tolist() for name, v in named.items()}
+        task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]
+    return task, named

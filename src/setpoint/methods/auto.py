@@ -1,0 +1,118 @@
+"""What "auto" stands for: the members of a portfolio, each with the reason why it enters.
+
+Linear, trees and mlp on cross-entropy are always there: out-of-fold and stacked they were better
+than any one of them on every goal of the study behind the defaults, while metric-driven training
+did not reliably beat cross-entropy with a tuned threshold on flexible models. So metric-driven
+members enter only where they have a reason, and stay only if the rows tell them apart from the
+simpler (that is decided after the fit, on out-of-fold rows).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setpoint._core.errors import KindError
+from setpoint._core.words import did_you_mean, listing
+from setpoint.expressions import Constraint
+from setpoint.goals import Goal, Task
+from setpoint.methods.costs import Costs
+from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.method import Method
+from setpoint.methods.soft_set import SoftSet
+
+_EXTREME = 0.01  #: a bound so near the end of its scale is an extreme operating point
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A member of a portfolio: which model, trained by which method, and why.
+
+    Attributes
+    ----------
+    model : {"linear", "trees", "wide trees", "mlp"}
+    method : Method
+    why : str
+    """
+
+    model: str
+    method: Method
+    why: str
+
+    @property
+    def driven(self) -> bool:
+        """Whether the goal drives the training, not only the threshold."""
+        return not isinstance(self.method, CrossEntropy)
+
+    def __str__(self) -> str:
+        return f"{self.model} + {self.method.name}" if self.driven else self.model
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a portfolio may be.
+
+    Attributes
+    ----------
+    folds : int
+    models : tuple of str
+        On cross-entropy.
+    steps : int
+        Of a network in one fold, about.
+    driven : bool
+        Whether metric-driven members enter without a special reason.
+    """
+
+    folds: int
+    models: tuple[str, ...]
+    steps: int
+    driven: bool
+
+
+EFFORTS = {
+    "quick": Effort(3, ("linear", "trees"), 600, False),
+    "standard": Effort(5, ("linear", "trees", "mlp"), 1000, False),
+    "thorough": Effort(10, ("linear", "trees", "wide trees", "mlp"), 3000, True),
+}
+
+
+def effort(name: str) -> Effort:
+    """An effort by name."""
+    if name not in EFFORTS:
+        hint = did_you_mean(str(name), EFFORTS, f"choose from {listing(EFFORTS)}.")
+        raise KindError(f"effort={name!r}: {hint}")
+    return EFFORTS[name]
+
+
+def entries(goal: Goal, task: Task, how: Effort) -> tuple[Entry, ...]:
+    """The members of a portfolio for a goal.
+
+    Examples
+    --------
+    >>> goal = Goal.parse("minimize fnr subject to fpr <= 0.001")
+    >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"])]
+    ['linear', 'trees', 'mlp', 'linear + costs', 'linear + soft-set']
+    """
+    found = [Entry(model, CrossEntropy(), "always") for model in how.models]
+    far = [str(c) for c in goal.constraints if extreme(c)]
+    why = f"{listing(far)} is an extreme operating point" if far else ""
+    why = why or ("thorough" if how.driven else "")
+    if why:
+        driven = [("linear", Costs()), ("linear", SoftSet())]
+        driven += [("mlp", SoftSet())] if how.driven else []
+        found += [Entry(m, by, why) for m, by in driven if by.refusal(goal, task) is None]
+    return tuple(found)
+
+
+def extreme(constraint: Constraint) -> bool:
+    """Whether a bound is within a hundredth of the end of its scale, on the side that is hard.
+
+    >>> goal = Goal.parse("maximize recall subject to precision >= 0.99, fpr <= 0.02")
+    >>> [extreme(c) for c in goal.constraints]
+    [True, False]
+    """
+    if constraint.right.needs():
+        return False
+    bound = float(constraint.right.read({}).value)
+    low, high = constraint.left.interval()
+    room = high - bound if constraint.op == ">=" else bound - low
+    return room <= _EXTREME + 1e-12
