@@ -20,7 +20,9 @@ from setpoint._core.errors import (
 from setpoint._core.words import did_you_mean
 from setpoint.decisions import (
     Certificate,
+    Comparison,
     DecisionRule,
+    Diagnosis,
     Evaluation,
     Frontier,
     MetricCurve,
@@ -28,6 +30,7 @@ from setpoint.decisions import (
     Plan,
     RiskCoverage,
     certify,
+    diagnose,
     evaluate,
     metric_curve,
     plan,
@@ -49,9 +52,11 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Certificate",
+    "Comparison",
     "Constraint",
     "DataError",
     "DecisionRule",
+    "Diagnosis",
     "Evaluation",
     "FileError",
     "Frontier",
@@ -68,6 +73,7 @@ __all__ = [
     "certify",
     "check",
     "datasets",
+    "diagnose",
     "evaluate",
     "maximize",
     "metric_curve",
@@ -97,6 +103,8 @@ _LATE = {
     "surrogates": "setpoint.surrogates",
     "GoalClassifier": "setpoint.estimators",
     "load": "setpoint.estimators",
+    "boosting": "setpoint.boosting",
+    "Report": "setpoint.reports",
 }
 __all__ += list(_LATE)
 

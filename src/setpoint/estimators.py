@@ -84,7 +84,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         the goal has constraints, else none.
     margin : float, optional
         How many standard errors a constraint holds by on the rows the rule is chosen on; by default
-        ½ for rates among the rows decided, 1 for others. 0 is none.
+        1.5. 0 is none.
     compare : bool
         Whether the referee runs: cross-entropy and LightGBM with tuned thresholds, same rows.
     time_limit : float, optional

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 import setpoint as sp
-from setpoint.decisions.cautious import cautious, holds_with_margin
+from setpoint.decisions.cautious import cautious, room_with_margin
 from setpoint.expressions import Task, take_in
 from setpoint.goals import Goal
 
@@ -27,14 +27,15 @@ def wilson_floor(k, n, z):
     return proportion_confint(k, n, alpha=2 * norm.cdf(-z), method="wilson")[0]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(1, 200), st.floats(0.1, 3))
 def test_the_margin_is_wilsons(k, n, z):
     k = min(k, n)
     floor = wilson_floor(k, n, z)
     ks, ns = np.array([float(k)]), np.array([float(n)])
-    assert holds_with_margin(ks, ns, ">=", floor - 1e-6, z)[0]
-    assert not holds_with_margin(ks, ns, ">=", floor + 1e-6, z)[0]
-    assert holds_with_margin(ns - ks, ns, "<=", 1 - floor + 1e-6, z)[0]
+    assert room_with_margin(ks, ns, ">=", 0.3, z)[0] == pytest.approx(floor - 0.3, abs=1e-9)
+    assert room_with_margin(ns - ks, ns, "<=", 0.7, z)[0] == pytest.approx(floor - 0.3, abs=1e-9)
+    assert room_with_margin(ks * 0, ns * 0, ">=", 0.3, z)[0] == -np.inf
 
 
 def brute(y, s, better, rate, z):
@@ -59,28 +60,25 @@ GOALS = {
     "maximize recall subject to precision >= 0.7": (
         recall_of,
         lambda y, d: ((y & d).sum(), d.sum(), 0.7, None),
-        0.5,
     ),
     "maximize precision subject to recall >= 0.6": (
         precision_of,
         lambda y, d: ((y & d).sum(), y.sum(), 0.6, None),
-        1.0,
     ),
     "minimize fnr subject to fpr <= 0.1": (
         recall_of,
         lambda y, d: ((1 - y).sum() - ((1 - y) & d).sum(), (1 - y).sum(), 0.9, None),
-        1.0,
     ),
 }
 
 
 @pytest.mark.parametrize("text", GOALS)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_it_is_the_best_of_those_with_the_margin(text, seed):
     y, s = drawn(seed)
-    better, rate, z = GOALS[text]
-    value, _ = brute(y, s, better, rate, z)
+    better, rate = GOALS[text]
+    value, _ = brute(y, s, better, rate, 1.5)
     rule, share = cautious(Goal.parse(text), columns(y, s), "threshold")
     if share == 1:
         decided = s >= rule.threshold
@@ -104,7 +102,7 @@ def test_breaking_on_new_rows_becomes_rare():
         for name, rule in rules.items():
             broken[name] += precision_of(fresh_y, fresh_s >= rule.threshold) < 0.75
     assert broken["tuned"] >= 25  # about half
-    assert broken["margin"] <= broken["tuned"] - 8
+    assert broken["margin"] <= 9
 
 
 def test_without_constraints_or_margin_it_is_tune():
@@ -114,12 +112,16 @@ def test_without_constraints_or_margin_it_is_tune():
         assert (rule.threshold, share) == (sp.tune(text, y, s).threshold, 0)
 
 
-def test_a_margin_nobody_has_is_given_up():
+def test_where_nobody_has_the_margin_the_safest_is_taken():
     y, s = drawn(1, 60)
     goal = Goal.parse("maximize recall subject to precision >= 0.999")
     rule, share = cautious(goal, columns(y, s), "threshold", margin=5.0)
-    assert share == 0
-    assert rule.threshold == sp.tune(goal, y, s).threshold
+    assert share == 0.5
+    assert rule.feasible
+    right = [(y[s >= t].sum(), (s >= t).sum()) for t in np.unique(s)]
+    best = max(wilson_floor(k, n, 5.0) for k, n in right if k == n)
+    k, n = y[s >= rule.threshold].sum(), (s >= rule.threshold).sum()
+    assert wilson_floor(k, n, 5.0) == pytest.approx(best)  # the safest of those that hold
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ def test_weights_are_those_of_logistic_regression_where_all_are_positive():
 
 def test_no_weight_is_negative_and_a_harmful_member_is_left_out():
     y, z = drawn(1)
-    found = fit_stack(
-        ["a", "b", "against"], z | {"against": -z["a"] + 0.1 * z["noise"]}, y, None, BINARY
-    )
-    assert min(found.weights) >= 0
-    assert found.used == ("a", "b")
+    found = fit_stack(["a", "against"], z | {"against": -z["b"]}, y, None, BINARY)
+    free = LogisticRegression(C=np.inf).fit(np.stack([z["a"], -z["b"]], 1), y)
+    assert free.coef_[0, 1] < -0.5
+    assert found.weights[1] == 0
+    assert found.used == ("a",)
 
 
 def test_it_is_no_worse_than_the_best_member_in_log_loss():
@@ -58,7 +58,7 @@ def test_weighted_rows_count_as_often():
     rows = np.repeat(np.arange(400), weight)
     once = fit_stack(["a", "b"], z, y, weight.astype(float), BINARY)
     often = fit_stack(["a", "b"], {k: v[rows] for k, v in z.items()}, y[rows], None, BINARY)
-    assert once.weights == pytest.approx(often.weights, abs=0.01)
+    assert once.weights == pytest.approx(often.weights, abs=0.03)
 
 
 def test_several_classes_share_weights():

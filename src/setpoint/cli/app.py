@@ -13,11 +13,25 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from setpoint import __version__
-from setpoint.cli import certify, decide, demo, evaluate, methods, metrics, monitor, plan, tune
+from setpoint.cli import (
+    certify,
+    compare,
+    decide,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    methods,
+    metrics,
+    monitor,
+    plan,
+    predict,
+    tune,
+)
 from setpoint.cli.debugging import Debug
 from setpoint.cli.failing import report, report_json
 
-HELP = "State the goal. Choose the operating point. Prove that it holds."
+HELP = "State the goal. Train for it. Prove it holds."
 EPILOG = """
 Exit codes
 
@@ -28,10 +42,13 @@ Exit codes
        the rule that comes nearest, the certificate or the figures are given
   130  stopped by Ctrl-C
 
-First steps: setpoint demo, setpoint tune --help, setpoint metrics
+First steps: setpoint demo, setpoint fit --help, setpoint metrics
 
-The way: plan (how many labels a proof takes), tune (choose), certify (prove
-it, once, on rows that nothing has seen), decide (use it), monitor (watch it)
+A table: fit (train, choose, prove), predict (use it), evaluate (does the
+promise still hold), monitor (watch it)
+
+Scores of another model: plan (how many labels a proof takes), tune (choose),
+certify (prove it, once, on rows that nothing has seen), decide (use it)
 """
 
 # What typer raises to leave a command. The base class of mistakes in the usage has no name of its
@@ -119,19 +136,17 @@ def start(
         typer.echo(ctx.get_help())
 
 
-for _name, _command in {
-    "demo": (demo.demo, demo.HELP, demo.EPILOG),
-    "tune": (tune.tune, tune.HELP, tune.EPILOG),
-    "evaluate": (evaluate.evaluate, evaluate.HELP, evaluate.EPILOG),
-    "plan": (plan.plan, plan.HELP, plan.EPILOG),
-    "certify": (certify.certify, certify.HELP, certify.EPILOG),
-    "decide": (decide.decide, decide.HELP, decide.EPILOG),
-    "monitor": (monitor.monitor, monitor.HELP, monitor.EPILOG),
-    "metrics": (metrics.metrics, metrics.HELP, metrics.EPILOG),
-    "methods": (methods.methods, methods.HELP, methods.EPILOG),
-}.items():
-    _does, _help, _epilog = _command
-    app.command(_name, cls=Plain, help=_help, epilog=_epilog)(_does)
+_PANELS = {
+    "The main job": (demo, fit, predict, evaluate, explain, compare, monitor),
+    "On scores from anywhere": (tune, certify, plan, decide),
+    "What can be said, what can be done": (metrics, methods),
+}
+for _panel, _rooms in _PANELS.items():
+    for _room in _rooms:
+        _name = _room.__name__.rpartition(".")[2]
+        app.command(_name, cls=Plain, help=_room.HELP, epilog=_room.EPILOG, rich_help_panel=_panel)(
+            getattr(_room, _name)
+        )
 
 
 def main() -> None:

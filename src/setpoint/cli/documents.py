@@ -7,6 +7,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError
 from setpoint.cli.output import command
+from setpoint.cli.run import Run
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.certificate import FORMAT as CERTIFICATE
 from setpoint.decisions.certificate import read_json
@@ -28,7 +29,9 @@ def load_rule(path: Path) -> DecisionRule:
 
 
 def load_certificate(path: Path) -> Certificate:
-    """The certificate of a file, or the one that a rule was chosen with."""
+    """The certificate of a file, of a run, or the one that a rule was chosen with."""
+    if path.is_dir():
+        return _of_run(path)
     data = read_json(path, "a certificate")
     said = _said(data)
     if said == MONITOR:
@@ -42,6 +45,16 @@ def load_certificate(path: Path) -> Certificate:
         raise FileError(
             f'"{path}" is a rule without a certificate; make one on rows that nothing has seen: '
             f"{command()} certify {path} ROWS."
+        )
+    return found
+
+
+def _of_run(folder: Path) -> Certificate:
+    found = Run.open(folder).certificate
+    if found is None:
+        raise FileError(
+            f'"{folder}" has no certificate: the goal has no constraint, or no rows were kept to '
+            f"certify. Fit again with one, or certify its rule.json: {command()} certify --help."
         )
     return found
 

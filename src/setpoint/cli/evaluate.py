@@ -17,22 +17,26 @@ from setpoint.cli.options import (
     Label,
     Positive,
     Query,
-    RuleFile,
+    RuleOrRun,
     Score,
     Scores,
     Weight,
 )
 from setpoint.cli.output import Code, Json, Screen, command, print_json
+from setpoint.cli.promise import judge_run
 from setpoint.cli.proof import told_short
 from setpoint.cli.results import data_line, decided_facts, show_kept
 from setpoint.cli.rows import Rows
 from setpoint.cli.ruled import labels_for, read_for, roles_of
+from setpoint.cli.scored import Columns
 from setpoint.decisions import DecisionRule, Evaluation
 from setpoint.decisions import evaluate as judge
 
-HELP = "Apply a rule to other rows with labels, and see whether its constraints hold there."
+HELP = "Apply a run or a rule to other rows with labels: does the promise still hold there?"
 EPILOG = """
 Examples
+
+  setpoint evaluate run labelled.csv
 
   setpoint evaluate rule.json held.csv --label fraud --score p
 
@@ -40,6 +44,9 @@ Examples
     --score risk --weight cost --json
 
   setpoint evaluate rule.json held.csv --label animal --scores cat,dog,owl
+
+A run scores the rows itself, and knows its label. Rows that were not part of
+the fit are tested as certify would: PROVEN, NOT PROVEN or REFUTED.
 
 Exit codes
 
@@ -51,7 +58,7 @@ Exit codes
 
 
 def evaluate(
-    rule_file: RuleFile,
+    rule_file: RuleOrRun,
     file: Annotated[
         Path,
         typer.Argument(
@@ -69,6 +76,12 @@ def evaluate(
     debug: Debug = False,
 ) -> None:
     """Load, read, judge, print; see :func:`setpoint.evaluate`."""
+    if rule_file.is_dir():
+        columns = Columns(label, score, scores, positive, weight, group, query)
+        holds = judge_run(rule_file, file, columns, as_json)
+        if not holds:
+            raise typer.Exit(Code.INFEASIBLE)
+        return
     rule = load_rule(rule_file)
     roles = roles_of(rule, rule.goal, label, score, scores, positive, weight, group, query)
     rows = read_for(rule.task, file, roles)

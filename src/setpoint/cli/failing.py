@@ -95,7 +95,8 @@ def _lines(error: BaseException, screen: Screen) -> list[str]:
     if isinstance(error, SetpointError):
         return _wrapped(worded(error), screen)
     if isinstance(error, KeyboardInterrupt):
-        return _wrapped("stopped; a file is written whole or not at all.", screen)
+        said = str(error) or "stopped; a file is written whole or not at all."
+        return _wrapped(said, screen)
     reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
     return _wrapped(f"unexpected error: {reason}; run again with --debug", screen)
 

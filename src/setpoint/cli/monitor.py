@@ -22,12 +22,15 @@ from setpoint.cli.results import data_line
 from setpoint.cli.rows import Rows
 from setpoint.cli.ruled import labels_for, read_for, roles_of
 from setpoint.cli.saving import refuse_existing, refuse_unwritable
+from setpoint.cli.scored import Columns, scored_rows
 from setpoint.decisions import Certificate, Monitor, Report, Watched, plot_monitor
 from setpoint.decisions.monitor import AGAIN, BROKEN, HOLDS, NOT_MONITORABLE
 
 HELP = "Watch whether the promise of a certificate still holds on new rows, as labels arrive."
 EPILOG = """
 Examples
+
+  setpoint monitor run may.csv --state monitor.json
 
   setpoint monitor rule.certificate.json may.csv --label fraud --score p \\
     --state monitor.json
@@ -54,7 +57,9 @@ def monitor(
     certificate: Annotated[
         Path,
         typer.Argument(
-            metavar="CERT", help="A certificate, or a rule that was chosen with --prove (JSON)."
+            metavar="CERT",
+            help="A certificate, or a rule that was chosen with --prove (JSON); or the folder of "
+            "a run.",
         ),
     ],
     file: Annotated[
@@ -96,8 +101,12 @@ def monitor(
     _refuse_nothing(watching.report())
     proof, before = watching.certificate, watching.rows
     point = proof.point
-    roles = roles_of(point, proof.goal, label, score, scores, positive, weight, group)
-    rows = read_for(point.task, file, replace(roles, one_sided=True))
+    if certificate.is_dir():
+        columns = Columns(label, score, scores, positive, weight, group)
+        rows = scored_rows(certificate, file, columns, one_sided=True)
+    else:
+        roles = roles_of(point, proof.goal, label, score, scores, positive, weight, group)
+        rows = read_for(point.task, file, replace(roles, one_sided=True))
     found = watching.update(labels_for(point.task, rows), rows.scores, **rows.more)
     drawn = None if plot is None else as_bytes(plot_monitor(watching), plot)
     if state is not None:

@@ -14,6 +14,12 @@ Several = list[str] | None
 RuleFile = Annotated[
     Path, typer.Argument(metavar="RULE", help="A rule as tune --out wrote it (JSON).")
 ]
+RuleOrRun = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RULE", help="A rule as tune --out wrote it (JSON), or the folder of a run."
+    ),
+]
 Label = Annotated[
     Several,
     typer.Option(

@@ -210,7 +210,11 @@ def columns_of(goal: Goal) -> tuple[str, ...]:
 
 def read_rows(path: Path, roles: Roles) -> Rows:
     """Read the file and take each column for its role."""
-    table = read_table(path)
+    return rows_of(read_table(path), roles)
+
+
+def rows_of(table: pd.DataFrame, roles: Roles) -> Rows:
+    """Take each column of a table for its role."""
     roles = replace(
         roles,
         labels=roles.labels or usual_column(table, LABEL, "label"),

@@ -49,7 +49,11 @@ def roles_of(
 
 def read_for(task: Task, file: Path, roles: Roles) -> Rows:
     """Rows whose labels are spelled as the task has its classes."""
-    rows = read_rows(file, roles)
+    return spelled_for(task, read_rows(file, roles))
+
+
+def spelled_for(task: Task, rows: Rows) -> Rows:
+    """The rows, their labels spelled as the task has its classes."""
     if task.kind != "multiclass":
         return rows
     return replace(rows, y=in_classes_of(task, rows.y), task=task)

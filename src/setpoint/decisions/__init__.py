@@ -2,8 +2,11 @@
 
 from setpoint.decisions.certificate import Certificate, Evidence, Finding
 from setpoint.decisions.certify import certify
+from setpoint.decisions.comparison import Comparison, Contender, Difference
 from setpoint.decisions.confidence import CONFIDENCES, confidence, from_probabilities
 from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
+from setpoint.decisions.diagnose import diagnose
+from setpoint.decisions.diagnosis import Diagnosis
 from setpoint.decisions.evaluate import Evaluation, evaluate
 from setpoint.decisions.fingerprint import Fingerprint
 from setpoint.decisions.frontier import Frontier
@@ -20,7 +23,11 @@ from setpoint.decisions.tune import tune
 __all__ = [
     "CONFIDENCES",
     "Certificate",
+    "Comparison",
+    "Contender",
     "DecisionRule",
+    "Diagnosis",
+    "Difference",
     "Evaluation",
     "Evidence",
     "Finding",
@@ -38,6 +45,7 @@ __all__ = [
     "Watched",
     "certify",
     "confidence",
+    "diagnose",
     "evaluate",
     "from_probabilities",
     "metric_curve",

@@ -3,8 +3,9 @@
 With V(c) the best merit within caps c, the price of constraint j is its multiplier, ∂V/∂c_j >= 0.
 On rows V is a step function, so the slope is that of a line through V at bounds around the one
 asked for, over a window as narrow as the rows can resolve: half of it, and half again, while some
-hundred rows change sides within. How sharp it is, is told by weighting the rows at random (Poisson
-1) and reading the slope again; of rules that are searched anew, by the slope on either side.
+hundred rows change sides within. How sharp it is, is told by weighting the rows at random (as the
+Bayesian bootstrap of Rubin, 1981) and reading the slope again; of rules that are searched anew, by
+the slope on either side.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from setpoint.decisions.landscape import Along, Caps, Landscape
 from setpoint.decisions.price import Move, Price
 from setpoint.expressions.constraint import SLACK
 
-DRAWS = 40
+DRAWS = 32
 CANDIDATES = 4000  #: thresholds read for each of the draws
 MANY, FEW = (
     3000,
@@ -158,7 +159,7 @@ def _slope_along(
     drawn = []
     places = spread_over(land.sweep.size, CANDIDATES)
     for _ in range(DRAWS):
-        weight = random.poisson(1.0, columns.size) * own
+        weight = random.standard_exponential(columns.size) * own
         resampled = Along(land.goal, replace(ranked, weight=weight), places)
         found = _slope(resampled, caps, j, width)
         if found is not None:

@@ -48,7 +48,11 @@ class Part(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A pure rate: k of n rows at each candidate, of ``size`` rows in all."""
+    """A pure rate: k of n rows at each candidate, of ``size`` rows in all.
+
+    With ``curves``, values of the rate in other draws (draws, candidates), both those and k of n
+    must have the power.
+    """
 
     rate: Rate
     op: str
@@ -56,43 +60,56 @@ class Counted:
     n: np.ndarray
     size: int
     delta: float
+    curves: np.ndarray | None = None
 
     @cached_property
     def _right(self) -> np.ndarray:
         """Rows that speak for the bound."""
-        return self.k if self.op == ">=" else self.n - self.k
+        return np.clip(self.k if self.op == ">=" else self.n - self.k, 0, self.n)
 
     @cached_property
-    def _truth(self) -> np.ndarray:
-        """Shares that speak for the bound, as the rows leave them open: (quantiles, candidates)."""
-        right = np.clip(self._right, 0, self.n)
-        return special.betaincinv(right + 0.5, self.n - right + 0.5, _QUANTILES)
+    def _truths(self) -> list[np.ndarray]:
+        """Shares that speak for the bound, as the rows leave them open: (draws, candidates)."""
+        right = self._right
+        found = [special.betaincinv(right + 0.5, self.n - right + 0.5, _QUANTILES)]
+        if self.curves is not None:
+            known = np.isfinite(self.curves)
+            share = self.rate.share(np.where(known, self.curves, 0.0))
+            found.append(np.where(known, share if self.op == ">=" else 1 - share, 0.0))
+        return found
 
     def _fresh(self, rows: float) -> np.ndarray:
-        return np.floor(self.n * rows / self.size + 1e-9)
+        """Fresh rows that will have a say, one standard deviation short of what is expected."""
+        share = np.clip(self.n / self.size, 0.0, 1.0)
+        expected = rows * share
+        return np.floor(np.maximum(expected - np.sqrt(expected * (1 - share)), 0.0) + 1e-9)
 
-    def floor(self, bound: float) -> float:
-        """The share that has to be proven."""
+    def _least(self, bound: float, n: np.ndarray) -> np.ndarray:
+        """The least number of rows that is proof."""
         share = float(self.rate.share(bound))
-        return share if self.op == ">=" else 1 - share
+        return bounds.least_proof(n, share if self.op == ">=" else 1 - share, self.delta)
+
+    def _likely(self, k: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """The probability of k of n or more."""
+        return np.minimum.reduce([bounds.p_above(k, n, t).mean(0) for t in self._truths])
 
     def power(self, bound: float, rows: float) -> np.ndarray:
         n = self._fresh(rows)
-        needed = bounds.least_proof(n, self.floor(bound), self.delta)
-        return bounds.p_above(needed, n, self._truth).mean(0)
+        return self._likely(self._least(bound, n), n)
 
     def as_seen(self, bound: float, rows: float) -> np.ndarray:
         n = self._fresh(rows)
-        needed = bounds.least_proof(n, self.floor(bound), self.delta)
         share = (self._right + 0.5) / (self.n + 1)
-        return bounds.p_above(needed, n, share)
+        if self.curves is not None:
+            share = np.minimum(share, self._truths[-1].mean(0))
+        return bounds.p_above(self._least(bound, n), n, share)
 
     def reach(self, rows: float, power: float) -> np.ndarray:
         n = self._fresh(rows)
         low, high = np.zeros_like(n), n.copy()
         while (low < high).any():
             middle = np.ceil((low + high) / 2)
-            enough = bounds.p_above(middle, n, self._truth).mean(0) >= power
+            enough = self._likely(middle, n) >= power
             low, high = np.where(enough, middle, low), np.where(enough, high, middle - 1)
             high = np.maximum(low, high)
         share = bounds.lower(low, n, self.delta)
@@ -147,9 +164,9 @@ def counted_along(
     places: np.ndarray,
     size: int,
     delta: float,
-) -> list[Part]:
+) -> list[Counted]:
     """The pure rates of one constraint along a threshold."""
-    parts: list[Part] = []
+    parts: list[Counted] = []
     for rate, op, _ in claims:
         k, n = (
             np.round(np.broadcast_to(x, places.shape)) for x in counts_along(rate, sweep, places)

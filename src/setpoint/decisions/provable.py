@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from setpoint.decisions.planner import MOST
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.prospects import Around, Counted, Part, counted_along, parts_of
 from setpoint.decisions.rule import DecisionRule
+from setpoint.decisions.smoothed import smoothed
 from setpoint.decisions.states import ROWS
 from setpoint.decisions.threshold import threshold_rule
 from setpoint.expressions import Columns
@@ -213,10 +214,10 @@ class Outlook:
         return rows
 
     def _say(self, i: int, rows: int) -> tuple[int | None, str]:
-        single = [parts[0] for parts in self.parts if len(parts) == 1]
-        if len(self.parts) != 1 or not single or not isinstance(single[0], Counted):
+        counted = [p for p in self.parts[0] if isinstance(p, Counted)]
+        if len(self.parts) != 1 or len(self.parts[0]) != 1 or not counted:
             return None, ROWS
-        part = single[0]
+        part = counted[0]
         return round(rows * float(part.n[i]) / part.size), part.rate.who
 
 
@@ -287,12 +288,19 @@ def _along(land: Along, nearby: Goal, delta: float, power: float) -> Outlook | s
     caps = tuple(a.cap for a in asked_of(nearby))
     places = _looks(land, caps) if None in claims else spread_over(land.sweep.size, PLACES)
     size = land.columns.size
+    curves = smoothed(land, places)
     parts: list[tuple[Part, ...]] = []
     for j, claim in enumerate(claims):
         if claim is not None:
-            parts.append(tuple(counted_along(claim, land.sweep, places, size, delta)))
+            counted = counted_along(claim, land.sweep, places, size, delta)
+            if curves is not None and len(counted) == 1:
+                counted = [replace(counted[0], curves=curves[j])]
+            parts.append(tuple(counted))
             continue
         around = _around(land, j, places, delta)
+        if around is not None and curves is not None:
+            worse = np.minimum if around.op == ">=" else np.maximum
+            around = replace(around, value=worse(around.value, curves[j].mean(0)))
         if around is None:
             return _inexact(land.asked[j])
         parts.append((around,))

@@ -5,23 +5,26 @@
 2. rule      chosen on out-of-fold scores, with the margin
 3. referee   against cross-entropy and LightGBM with tuned thresholds, on the same rows
 4. proof     one touch of the certify rows: the best rule that is proven there, tested in an order
-             that the out-of-fold rows fix; else the rule of step 2, NOT PROVEN
+             that the out-of-fold rows fix; else the rule of step 2, NOT PROVEN, and a portfolio is
+             fitted once more with these rows, which are of no further use to a proof
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from setpoint.datasets import Parts
-from setpoint.decisions import Certificate, DecisionRule, certify, tune
+from setpoint.decisions import Certificate, DecisionRule, Fingerprint, certify, tune
+from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.cautious import cautious
-from setpoint.decisions.certify import as_figures
+from setpoint.decisions.certify import as_figures, examine
 from setpoint.decisions.choose import choose, kind_for
 from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.groups import declared
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.expressions import Columns, take_in
 from setpoint.fit.job import Job
@@ -32,6 +35,10 @@ from setpoint.goals import Task, lower
 
 PORTFOLIO = "portfolio"
 _MANY_CLASSES = 8  #: with more, the referee decides by argmax: offsets of every fold take too long
+_AFTER = (
+    "The rows are out-of-fold: these are figures, and prove nothing. A proof was tried on {:,} "
+    "rows that nothing had seen, and failed; then they went back into training."
+)
 _FIGURES = (
     "Nothing was proven on these rows: the rule is the one chosen on out-of-fold rows, with its "
     "margin, and what stands here are its figures."
@@ -73,7 +80,6 @@ class Concluded:
     name: str
     stack: Stack
     rule: DecisionRule
-    fallback: DecisionRule
     certificate: Certificate | None
     comparison: Comparison | None
     held: np.ndarray
@@ -100,6 +106,10 @@ class Conclusion:
             task.kind, task.positive, task.classes, score="raw" if raw else "probability"
         )
         self.raw = raw
+        self.certificate: Certificate | None = None
+        self.certify_scores: np.ndarray | None = None
+        self.certify_outputs: dict[str, np.ndarray] = {}
+        self.verdicts: dict[str, str] = {}
 
     # --- scores ----------------------------------------------------------------------------------
 
@@ -176,7 +186,7 @@ class Conclusion:
     def _by(self, kind: str) -> str | None:
         return next(iter(self.job.groups)) if kind == "per-group" and self.job.groups else None
 
-    def main(self) -> tuple[str, tuple[str, ...], Bout | None, str]:
+    def main(self) -> tuple[str, tuple[str, ...], str]:
         """Who decides: its name, its members, and why."""
         ran = {r.name for r in self.run.ran}
         names = tuple(n for n in self.choice.main if n in ran)
@@ -184,9 +194,9 @@ class Conclusion:
         plain = tuple(n for n in names if n not in driven)
         margin, why = self.choice.margin, ""
         if len(names) == 1:
-            return names[0], names, None, why
+            return names[0], names, why
         if not plain:
-            return PORTFOLIO, names, None, why
+            return PORTFOLIO, names, why
         entrants = [self.entrant(PORTFOLIO, plain, margin)]
         if driven:
             entrants.append(self.entrant("with", names, margin))
@@ -207,8 +217,8 @@ class Conclusion:
             gap = bout.difference("single", PORTFOLIO)
             if gap.merit > bout.error("single", PORTFOLIO) and chosen == plain:
                 single = str(self.choice.trees)
-                return single, (single,), None, f"{single} alone is better than the stack here."
-        return PORTFOLIO, chosen, None, why
+                return single, (single,), f"{single} alone is better than the stack here."
+        return PORTFOLIO, chosen, why
 
     def compare(self, name: str, names: tuple[str, ...], verdicts: dict[str, str], why: str) -> Any:
         """The comparison of who decides with the baselines."""
@@ -231,36 +241,64 @@ class Conclusion:
 
     # --- the end ---------------------------------------------------------------------------------
 
-    def conclude(self, compare: bool) -> Concluded:
-        """All four steps."""
-        name, names, _, why = self.main()
-        stack = self.stacked(names)
-        scores = self.scores(stack)
-        margin = self.choice.margin
-        rule, notes = self._rule(scores, self.task, margin)
+    def decide(self) -> Self:
+        """Who decides, its rule, and what the certify rows prove of it."""
+        self.name, self.names, self.why = self.main()
+        self.stack = self.stacked(self.names)
+        self.held_scores = self.scores(self.stack)
+        self.rule, notes = self._rule(self.held_scores, self.task, self.choice.margin)
         self.notes += notes
-        rows, certificate, fallback = self.parts.certify, None, rule
-        certify_scores = None
-        if len(rows):
-            encoded = self.job.rows.encoder.encode(self.job.rows.rows("raw", rows))
-            outputs = {n: self.run.named(n).predict(encoded) for n in self.outputs}  # type: ignore[union-attr]
-            certify_scores = stack.scores(outputs, self.task)
-            rule, certificate = self._prove(rule, scores, certify_scores)
-        verdicts = {}
-        if certificate is not None and self.goal.constraints and compare:
-            verdicts = {name: certificate.verdict} | self._verdicts(outputs)
-        comparison = self.compare(name, names, verdicts, why) if compare else None
+        if len(self.parts.certify):
+            rows = self.job.rows.encoder.encode(self.job.rows.rows("raw", self.parts.certify))
+            self.certify_outputs = {r.name: r.predict(rows) for r in self.run.ran}
+            self.certify_scores = self.stack.scores(self.certify_outputs, self.task)
+            self.rule, self.certificate = self._prove(self.certify_scores)
+        return self
+
+    @property
+    def proven(self) -> bool:
+        """Whether the certify rows prove every constraint."""
+        return self.certificate is not None and self.certificate.proven
+
+    def after(self, tried: Conclusion) -> Self:
+        """Take over from a proof that failed, whose rows went back into training."""
+        assert tried.certificate is not None
+        columns = self.columns(self.held, self.held_scores)
+        columns = with_decisions(self.rule, columns)
+        columns = replace(columns, task=declared(self.goal, columns, (self.rule.groups,)))
+        rows = Fingerprint.of(columns)
+        made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
+        fresh = len(tried.parts.certify)
+        self.certificate = as_figures(made, _AFTER.format(fresh), " on out-of-fold rows")
+        seen = "; ".join(
+            f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings
+        )
+        self.notes.append(f"the proof on {fresh:,} rows that nothing had seen failed: {seen}")
+        self.verdicts = tried.verdicts_of() | {self.name: tried.certificate.verdict}
+        return self
+
+    def verdicts_of(self) -> dict[str, str]:
+        """What the certify rows say of everybody's own rule."""
+        if self.certificate is None or not self.goal.constraints or not len(self.parts.certify):
+            return {}
+        return {self.name: self.certificate.verdict} | self._verdicts(self.certify_outputs)
+
+    def finish(self, compare: bool) -> Concluded:
+        """The comparison, and all of it as one record."""
+        comparison = None
+        if compare:
+            verdicts = self.verdicts or self.verdicts_of()
+            comparison = self.compare(self.name, self.names, verdicts, self.why)
         return Concluded(
-            name,
-            stack,
-            rule,
-            fallback,
-            certificate,
+            self.name,
+            self.stack,
+            self.rule,
+            self.certificate,
             comparison,
             self.held,
-            scores,
+            self.held_scores,
             self.fold,
-            certify_scores,
+            self.certify_scores,
             tuple(self.notes),
         )
 
@@ -276,10 +314,9 @@ class Conclusion:
             margin=margin,
         )
 
-    def _prove(
-        self, rule: DecisionRule, scores: np.ndarray, certify_scores: np.ndarray
-    ) -> tuple[DecisionRule, Certificate]:
+    def _prove(self, certify_scores: np.ndarray) -> tuple[DecisionRule, Certificate]:
         rows, goal, sure = self.parts.certify, self.goal, self.choice.confidence
+        rule, scores = self.rule, self.held_scores
         given = self.given(rows, certify_scores)
         provable = goal.constraints and rule.kind != "top-k" and self.job.weight is None
         if provable and not self.parts.shared:
@@ -323,10 +360,3 @@ def _dealt(job: Job, held: np.ndarray, folds: int = 5) -> np.ndarray:
     fold = np.empty(len(y), np.intp)
     fold[order] = np.arange(len(y)) % folds
     return fold
-
-
-def conclude(
-    job: Job, run: Portfolio, parts: Parts, choice: Choice, compare: bool = True
-) -> Concluded:
-    """From what was run to a rule, its proof and its comparison."""
-    return Conclusion(job, run, parts, choice).conclude(compare)

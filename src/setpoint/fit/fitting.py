@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, SetpointError
 from setpoint.datasets import Parts, part
-from setpoint.fit.conclude import Concluded, conclude
+from setpoint.fit.conclude import Concluded, Conclusion
 from setpoint.fit.job import Encoder, Job, Progress
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.portfolio import Portfolio, run_members
@@ -28,6 +29,23 @@ class Division:
     split: Any = None
     together: Any = None
     time: Any = None
+
+    def part(self, job: Job, certify_size: float, folds: int) -> Parts:
+        """Part the rows of a job."""
+        return part(
+            job.target,
+            certify_size=certify_size,
+            folds=folds,
+            seed=job.seed,
+            split=self.split,
+            together=self.together,
+            time=self.time,
+        )
+
+    def free(self, parts: Parts, recipe: Recipe) -> bool:
+        """Whether rows whose proof failed may go back into training: a portfolio's own."""
+        crossed = len(parts.folds) > 1 and len(recipe.members) > 0
+        return bool(len(parts.certify)) and crossed and self.split is None and self.time is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,43 +93,46 @@ def fit_goal(
     size = division.certify_size
     if size is None:
         size = CERTIFY if lower(asked.goal).constraints else 0.0
-    parts = part(
-        job.target,
-        certify_size=size,
-        folds=recipe.folds,
-        seed=job.seed,
-        split=division.split,
-        together=division.together,
-        time=division.time,
-    )
+    parts = division.part(job, size, recipe.folds)
     if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
         parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
     X = job.rows.X
     recipe, encoder = _encoder(recipe, X, job, parts, columns or {})
     job = replace(job, rows=encoder.encode(X))
-    if asked.table and "numbers" in recipe.forms:
-        width = job.rows.numbers.shape[1]
-    else:
-        width = int(np.prod(np.shape(X)[1:])) if len(np.shape(X)) > 1 else 1
-    plan = FitPlan.of(asked.goal, recipe, parts, job.target, width)
+    plan = FitPlan.of(asked.goal, recipe, parts, job.target, _width(asked, recipe, job))
     job.tell(Planned("plan", plan))
     mark = fingerprint_of(X, job.target)
-    workshop = None
-    if work is not None:
-        rows = hashlib.sha256(b"".join(np.ascontiguousarray(f).tobytes() for f in _folds(parts)))
-        key = "|".join([mark, rows.hexdigest(), str(asked.goal), str(job.seed), _weights(job)])
-        workshop = Workshop(work, key, job.labels.task, asked.model)
-    run = run_members(job, recipe.members, parts, workshop, time_limit)
+    key = "|".join([mark, str(asked.goal), str(job.seed), _weights(job)])
+    shop = None if work is None else Workshop(work, key, job.labels.task, asked.model)
+    run = run_members(job, recipe.members, parts, shop, time_limit)
     if not any(r.name in recipe.choice.main for r in run.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
     job.tell(Progress("conclude", 1, 1, "rule, proof, referee", 0, 0))
-    concluded = conclude(job, run, parts, recipe.choice, asked.compare)
+    found = Conclusion(job, run, parts, recipe.choice).decide()
+    spent = time.monotonic() - start
+    late = time_limit is not None and 2 * spent > time_limit
+    if not found.proven and run.finished and not late and division.free(parts, recipe):
+        again = division.part(job, 0.0, recipe.folds)
+        more = None if work is None else Workshop(Path(work) / "again", key, job.labels.task)
+        second = run_members(job, recipe.members, again, more, time_limit)
+        if second.finished:
+            run, parts, tried = second, again, found
+            found = Conclusion(job, run, parts, recipe.choice).decide().after(tried)
+    concluded = found.finish(asked.compare)
     notes = (*parts.notes, *recipe.notes, *run.notes, *concluded.notes)
     notes += tuple(n for r in run.ran for n in r.notes)
     if encoder.schema is not None:
         notes += tuple(encoder.schema.notes)
     seconds = time.monotonic() - start
     return Done(encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished)
+
+
+def _width(asked: Asked, recipe: Recipe, job: Job) -> int:
+    """Columns that a member sees, for the estimate of the time."""
+    if asked.table and "numbers" in recipe.forms:
+        return job.rows.numbers.shape[1]
+    shape = np.shape(job.rows.X)
+    return int(np.prod(shape[1:])) if len(shape) > 1 else 1
 
 
 def _encoder(
@@ -132,10 +153,6 @@ def _encoder(
         why = tuple("the model" for _ in main)
         small = replace(recipe, members=tuple(main), why=why, notes=(*recipe.notes, note))
         return small, Encoder()
-
-
-def _folds(parts: Parts) -> list[np.ndarray]:
-    return [rows for fold in parts.folds for rows in fold]
 
 
 def _weights(job: Job) -> str:

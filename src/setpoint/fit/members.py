@@ -33,6 +33,14 @@ from setpoint.methods import Method
 
 INNER = 0.15  #: share of a fold's rows that stop a network where the held rows must not
 MANY = 10_000  #: rows from which trees are worth several threads
+_EXTRA = {
+    "extra_trees": True,
+    "feature_fraction": 0.7,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "min_data_in_leaf": 10,
+    "lambda_l2": 1.0,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +66,10 @@ class Member(ABC):
     @abstractmethod
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
         """Fit on some rows; the held ones are scored afterwards, and may stop a network alone."""
+
+    def mark(self) -> str:
+        """What a part that was kept must agree in to be taken up."""
+        return repr(self)
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,7 @@ class Trees(Member):
     trees: int = 100
     rate: float = 0.1
     leaves: int = 31
+    extra: bool = False  #: cuts drawn at random, rows and columns sampled: other mistakes
     label: str = "trees"
 
     @property
@@ -139,6 +152,7 @@ class Trees(Member):
             **kind,
             "learning_rate": self.rate,
             "num_leaves": self.leaves,
+            **(_EXTRA if self.extra else {}),
             "num_threads": 0 if len(fit) >= MANY else 1,
             "seed": job.seed,
             "deterministic": True,
@@ -160,7 +174,7 @@ class Trees(Member):
             return lightgbm.train(settings, rows, num_boost_round=self.trees)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network(Member):
     """A network of ours, "linear" or "mlp", or a module of the user's, by any method."""
 
@@ -219,6 +233,11 @@ class Network(Member):
         model = NetworkModel(module, shape, found.loss.state_dict())
         return Made(model, found.history, found.notes, found.finished)
 
+    def __repr__(self) -> str:
+        plain = replace(self.settings, listener=None, checkpoint=None)
+        parts = (self.model, self.method, plain, self.hidden, self.dropout, self.apart)
+        return f"Network{parts!r}"
+
     def _shape(self, job: Job) -> dict[str, Any]:
         task = job.labels.task
         return {
@@ -240,7 +259,7 @@ class Network(Member):
         return build
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Given(Member):
     """A classifier of scikit-learn, or a pipeline, fitted on rows as they are."""
 
@@ -252,6 +271,9 @@ class Given(Member):
     def name(self) -> str:
         own = type(self.model).__name__
         return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
+
+    def __repr__(self) -> str:
+        return f"Given({self.model.__class__!r}, {self.model.get_params()!r}, {self.method!r})"
 
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
         shared = bool(np.intersect1d(fit, held).size)

@@ -46,11 +46,14 @@ class Settings:
     """How networks are trained; None is chosen by the method and the number of rows."""
 
     epochs: int = 100
+    steps: int | None = None  #: about so many steps instead, whatever the number of rows
     patience: int = 15
     batch_size: int | None = None
     learning_rate: float | None = None
     pace: float = 1.0  #: factor of the default learning rate
     weight_decay: float = 1e-4
+    final: float = 1.0  #: share of the learning rate that is left at the last epoch
+    by: str = "goal"  #: what the best epoch is judged by, "goal" or "cross-entropy"
     seed: int = 0
     checkpoint: Any = None
     listener: Listener | None = None
@@ -128,6 +131,9 @@ class _Fit:
         self.rows, self.tune, self.settings = rows, tune, settings
         self.size = settings.batch_size or batch_size(rows.target, task)
         self.batches = InMemory(rows.rows(), self.size, (rank(), world_size()))
+        if settings.steps is not None:
+            epochs = max(4, round(settings.steps / max(1, self.batches.count())))
+            self.settings = replace(settings, epochs=epochs)
 
     def alone(self, method: Method) -> Fitted:
         """One run."""
@@ -194,7 +200,7 @@ class _Fit:
         loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup)
         loss.to(self.rows.inputs.device)
         plan = Plan(
-            solver=FirstOrder(rate, weight_decay=settings.weight_decay),
+            solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
             epochs=settings.epochs,
             patience=settings.patience,
             waits=waits,
@@ -215,6 +221,8 @@ class _Fit:
         """The goal on the tune rows at the best operating point; ties by cross-entropy."""
         outputs = evaluate_outputs(model, self.tune.inputs)
         entropy = _entropy(outputs, self.tune, self.task)
+        if self.settings.by == "cross-entropy":
+            return Judged((-entropy,), {"cross_entropy": entropy})
         point = quick_point(self.goal, self._columns(outputs))
         shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
         feasible, excess, merit = point.rank(self.goal.sign)

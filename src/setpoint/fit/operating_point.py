@@ -52,8 +52,8 @@ def choose_rule(
     rule = replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns))
     notes = ()
     if share < 1:
-        left = "no margin" if share == 0 else f"{share:g} of the usual margin"
-        notes = (f"the rule has {left}: no rule on the rows it was chosen on has more",)
+        left = "no margin" if share == 0 else "less than the margin asked for"
+        notes = (f"the rule has {left}: no rule has more on the rows it was chosen on",)
     return rule, notes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -121,6 +122,12 @@ def run_members(
     return Portfolio(tuple(ran), tuple(notes), True)
 
 
+def rows_mark(fit: np.ndarray, held: np.ndarray) -> str:
+    """A digest of the rows of a fold."""
+    parts = (np.ascontiguousarray(rows, np.int64).tobytes() for rows in (fit, held))
+    return hashlib.sha256(b"|".join(parts)).hexdigest()
+
+
 def _run(
     job: Job,
     one: Ran,
@@ -132,8 +139,9 @@ def _run(
     total: int,
 ) -> str:
     """Fit one member on all folds; "whole", "late" or "stopped"."""
-    folds, n, settings = len(parts.folds), len(job.target), repr(one.member)
+    folds, n = len(parts.folds), len(job.target)
     for fold, (fit, held) in enumerate(parts.folds):
+        settings = one.member.mark() + rows_mark(fit, held)
         began = time.monotonic()
         if limit is not None:
             each = (began - start) if not one.models else one.seconds / len(one.models)

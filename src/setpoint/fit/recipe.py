@@ -147,14 +147,24 @@ class Asked:
     def _member(self, model: str, by: Method) -> Member:
         if model == "trees":
             return Trees()
-        if model == "wide trees":
-            return Trees(trees=400, rate=0.03, leaves=15, label="wide trees")
+        if model == "extra trees":
+            return Trees(trees=200, rate=0.05, extra=True, label="extra trees")
+        if model == "slow trees":
+            return Trees(trees=600, rate=0.02, leaves=15, label="slow trees")
         if model == "linear" and isinstance(by, CrossEntropy):
             return Linear()
-        steps = self.effort.steps
-        settings = replace(self.settings, epochs=_epochs(steps), patience=8, checkpoint=None)
-        pace = 10.0 if model == "linear" else 2.0
-        settings = replace(settings, pace=pace, learning_rate=None)
+        plain = isinstance(by, CrossEntropy)
+        settings = replace(
+            self.settings,
+            epochs=0,  # by the number of rows
+            steps=self.effort.steps,
+            patience=12,
+            checkpoint=None,
+            learning_rate=None,
+            pace=10.0 if model == "linear" else 4.0,
+            final=0.05 if plain else 1.0,
+            by="cross-entropy" if plain else "goal",
+        )
         return Network(model, by, settings, self.hidden, self.dropout, apart=True)
 
     def _network(self, model: Any, by: Method) -> Network:
@@ -167,11 +177,6 @@ class Asked:
 
 def _beside(checkpoint: Any) -> Any:
     return None if checkpoint is None else os.path.join(checkpoint, "baseline")
-
-
-def _epochs(steps: int) -> int:
-    """Epochs at the usual sixteen steps each."""
-    return max(1, steps // 16)
 
 
 @dataclass(frozen=True)
@@ -292,7 +297,8 @@ def _seconds(member: Member, rows: int, width: int, folds: int) -> float:
         return folds * member.trees / 100 * (0.1 + 4e-7 * cells + 4e-6 * rows)
     if isinstance(member, Network):
         twice = 2 if isinstance(member.method, SoftSet) else 1
-        steps = member.settings.epochs * min(max(16, rows // 1024), 60)
+        s = member.settings
+        steps = s.steps if s.steps is not None else s.epochs * max(16, rows // 1024) // 2
         return folds * twice * steps * (8e-4 + 2e-8 * cells / max(rows / 512, 1))
     return folds * (0.1 + 1e-6 * cells)
 

@@ -15,9 +15,19 @@ from setpoint.datasets import Parts
 from setpoint.decisions import diagnose, plan
 from setpoint.fit.fitting import Done
 from setpoint.fit.job import Job
+from setpoint.fit.members import ScoresGiven
 from setpoint.goals import lower
-from setpoint.reports import Facts, Report, Scored, make_report, table_checks
-from setpoint.reports import unstable_threshold as unstable
+from setpoint.reports import (
+    Facts,
+    Report,
+    Scored,
+    drift,
+    duplicates,
+    few_positives,
+    leakage,
+    make_report,
+    unstable_threshold,
+)
 
 PACKAGES = ("setpoint", "numpy", "scipy", "scikit-learn", "torch", "lightgbm", "pandas")
 
@@ -53,8 +63,13 @@ class Story:
             scored.insert(0, _scored("certify", job, parts.certify, found.certify_scores))
         schema = done.encoder.schema
         columns = {} if schema is None else schema.counts()
-        checks = table_checks(job.rows.X, job.target, parts.train, parts.certify)
-        counts = done.plan.rows
+        counts, X, of = done.plan.rows, job.rows.X, {"train": parts.train}
+        if len(parts.certify):
+            of["certify"] = parts.certify
+        checks = [few_positives(counts)]
+        if len(np.shape(X)) == 2 and not isinstance(done.recipe.members[0], ScoresGiven):
+            checks = [leakage(X, job.target), duplicates(X, of), *checks]
+            checks.append(drift(X, parts.train, parts.certify))
         return cls(tuple(scored), parts, len(job.target), columns, tuple(checks), counts)
 
     def splits(self) -> str:
@@ -134,7 +149,7 @@ def report_of(classifier: Any) -> Report:
         seconds=classifier.seconds_,
         finished=classifier.finished_,
     )
-    checks = (*story.checks, unstable(oof, rule))
+    checks = (*story.checks, unstable_threshold(oof, rule))
     return make_report(
         goal=goal,
         rule=rule,

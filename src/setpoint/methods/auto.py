@@ -29,7 +29,7 @@ class Entry:
 
     Attributes
     ----------
-    model : {"linear", "trees", "wide trees", "mlp"}
+    model : {"linear", "trees", "extra trees", "slow trees", "mlp"}
     method : Method
     why : str
     """
@@ -69,9 +69,9 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(3, ("linear", "trees"), 600, False),
-    "standard": Effort(5, ("linear", "trees", "mlp"), 1000, False),
-    "thorough": Effort(10, ("linear", "trees", "wide trees", "mlp"), 3000, True),
+    "quick": Effort(3, ("linear", "trees"), 400, False),
+    "standard": Effort(5, ("linear", "trees", "extra trees", "mlp"), 600, False),
+    "thorough": Effort(10, ("linear", "trees", "extra trees", "slow trees", "mlp"), 2000, True),
 }
 
 
@@ -90,7 +90,7 @@ def entries(goal: Goal, task: Task, how: Effort) -> tuple[Entry, ...]:
     --------
     >>> goal = Goal.parse("minimize fnr subject to fpr <= 0.001")
     >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"])]
-    ['linear', 'trees', 'mlp', 'linear + costs', 'linear + soft-set']
+    ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + soft-set']
     """
     found = [Entry(model, CrossEntropy(), "always") for model in how.models]
     far = [str(c) for c in goal.constraints if extreme(c)]

@@ -44,8 +44,8 @@ class TreeWorth(TreeGradients):
         (groups, K, K).
     """
 
-    def __init__(self, worth: np.ndarray) -> None:
-        super().__init__(worth.shape[1])
+    def __init__(self, worth: np.ndarray, factor: float = 1.0) -> None:
+        super().__init__(worth.shape[1], factor)
         self.worth = worth
 
     def renew(self, rows: TreeRows) -> None:
@@ -58,18 +58,17 @@ class TreeWorth(TreeGradients):
     def of(self, rows: TreeRows) -> tuple[np.ndarray, np.ndarray]:
         u = self.worth.reshape(-1, self.width)[rows.place(self.width)]  # (n, K)
         p, whole = rows.p, u.sum(1)
-        if p.ndim == 1:
-            return rows.weighed(whole * p - u[:, 1]), rows.weighed(whole * p * (1 - p))
-        whole = whole[:, None]
-        return rows.weighed(whole * p - u), rows.weighed(whole * p * (1 - p))
+        u, whole = (u[:, 1], whole) if p.ndim == 1 else (u, whole[:, None])
+        # in the order of the libraries: a rounding elsewhere decides between splits that are equal
+        return rows.weighed(whole * p - u), rows.weighed(self.factor * whole * p * (1 - p))
 
 
 class TreeEntropy(TreeWorth):
     """Plain or class-weighted log loss."""
 
-    def __init__(self, width: int, class_weight: Any) -> None:
+    def __init__(self, width: int, class_weight: Any, factor: float = 1.0) -> None:
         costs = class_weight if isinstance(class_weight, tuple) else np.ones(width)
-        super().__init__(np.diag(costs)[None])
+        super().__init__(np.diag(costs)[None], factor)
         self.balanced = class_weight == "balanced"
 
     def renew(self, rows: TreeRows) -> None:
@@ -90,7 +89,9 @@ class TreeCosts(TreeWorth):
         The best threshold of rows of two classes, a raw score; inf where nothing is decided.
     """
 
-    def __init__(self, goal: Goal, task: Task, method: Costs, threshold: Threshold) -> None:
+    def __init__(
+        self, goal: Goal, task: Task, method: Costs, threshold: Threshold, factor: float = 1.0
+    ) -> None:
         if method.truncate is not None:
             raise KindError(
                 f"truncate={method.truncate!r}: a given-up row has no hessian; trees take costs "
@@ -98,7 +99,7 @@ class TreeCosts(TreeWorth):
             )
         self.program: Any = method.lower(goal, task)
         shape = self.program.cells.shape
-        super().__init__(np.broadcast_to(np.eye(shape[1]), shape).copy())
+        super().__init__(np.broadcast_to(np.eye(shape[1]), shape).copy(), factor)
         self.multipliers = self.program.start.double().numpy().copy()
         self.threshold = threshold if task.kind == "binary" else None
         alone = self.threshold is not None and shape[0] == 1 and method.multipliers is None

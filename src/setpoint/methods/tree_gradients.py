@@ -26,10 +26,12 @@ class TreeGradients(ABC):
     ----------
     width : int
         Number of classes.
+    factor : float
+        Of the hessian, where a library enlarges that of several classes.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, width: int, factor: float = 1.0) -> None:
+        self.width, self.factor = width, factor
         self.turn = 0  #: renewals so far
 
     @abstractmethod
@@ -38,7 +40,7 @@ class TreeGradients(ABC):
 
     @abstractmethod
     def of(self, rows: TreeRows) -> tuple[np.ndarray, np.ndarray]:
-        """Give g and h of rows, shaped like their scores; h of log loss is w p (1 − p)."""
+        """Give g and h of rows, shaped like their scores; h of log loss is factor w p (1 − p)."""
 
     @property
     @abstractmethod

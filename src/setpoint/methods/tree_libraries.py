@@ -28,8 +28,12 @@ class LightGBMTrees(TreeObjective):
 
     def __call__(self, scores: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians, (n,) or (n, K)."""
-        g, h = self.derivatives(data, scores, data.get_label(), data.get_weight())
-        return g, h if self.width == 2 else h * (self.width / (self.width - 1))
+        return self.derivatives(data, scores, data.get_label(), data.get_weight())
+
+    @property
+    def factor(self) -> float:
+        k = len(self.task.classes or ())
+        return k / (k - 1) if self.task.kind == "multiclass" and k > 1 else 1.0
 
 
 class XGBoostTrees(TreeObjective):
@@ -37,8 +41,11 @@ class XGBoostTrees(TreeObjective):
 
     def __call__(self, scores: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians, (n,) or (n, K)."""
-        g, h = self.derivatives(data, scores, data.get_label(), data.get_weight())
-        return g, h if self.width == 2 else 2 * h
+        return self.derivatives(data, scores, data.get_label(), data.get_weight())
+
+    @property
+    def factor(self) -> float:
+        return 2.0 if self.task.kind == "multiclass" else 1.0
 
     def start(self, y: Any, weight: Any = None) -> np.ndarray:
         found = super().start(y, weight)

@@ -25,7 +25,7 @@ from setpoint.methods.soft_set import SoftSet
 from setpoint.methods.table import method
 from setpoint.methods.tree_costs import Threshold, TreeCosts, TreeEntropy
 from setpoint.methods.tree_gradients import TreeGradients
-from setpoint.methods.tree_rows import TreeRows, checked_weight, start_score, tree_rows
+from setpoint.methods.tree_rows import TreeRows, start_score, tree_rows
 from setpoint.methods.tree_soft_set import TreeSoftSet
 
 
@@ -75,13 +75,18 @@ class TreeObjective(ABC):
         self._runs: WeakKeyDictionary[Any, TreeGradients] = WeakKeyDictionary()
         self.width = self.gradients().width  # what cannot be trained on is refused here
 
+    @property
+    def factor(self) -> float:
+        """What the library multiplies the hessian of its own log loss by."""
+        return 1.0
+
     @abstractmethod
     def cut(self, rows: TreeRows) -> float:
         """The best threshold of rows of two classes, exactly; inf where nothing is decided."""
 
     def gradients(self) -> TreeGradients:
         """Gradients for a run that begins."""
-        return tree_gradients(self.goal, self.task, self.method, self.cut)
+        return tree_gradients(self.goal, self.task, self.method, self.cut, self.factor)
 
     def derivatives(
         self, data: Any, scores: Any, label: Any, weight: Any
@@ -113,7 +118,8 @@ class TreeObjective(ABC):
         """
         y = np.asarray(y)
         shape = (len(y),) if self.width == 2 else (len(y), self.width)
-        rows = tree_rows(self.width, np.zeros(shape), y, checked_weight(weight, len(y)))
+        narrow = None if weight is None else np.float32(weight)  # as every library keeps weights
+        rows = tree_rows(self.width, np.zeros(shape), y, narrow)
         return start_score(rows.codes, rows.weight, self.width)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -125,7 +131,9 @@ class TreeObjective(ABC):
             setattr(self, name, value)
 
 
-def tree_gradients(goal: Goal, task: Task, way: Method, cut: Threshold) -> TreeGradients:
+def tree_gradients(
+    goal: Goal, task: Task, way: Method, cut: Threshold, factor: float = 1.0
+) -> TreeGradients:
     """The gradients of a goal by a method, for a run that begins; raises where there are none."""
     if task.kind not in ("binary", "multiclass"):
         raise KindError(f"boosted trees take a binary or multiclass task, not {task.kind}")
@@ -135,13 +143,13 @@ def tree_gradients(goal: Goal, task: Task, way: Method, cut: Threshold) -> TreeG
             "Task.multiclass(range(3)); two classes are Task.binary()"
         )
     if isinstance(way, Costs):
-        return TreeCosts(goal, task, way, cut)
+        return TreeCosts(goal, task, way, cut, factor)
     if isinstance(way, SoftSet):
-        return TreeSoftSet(goal, task, way)
+        return TreeSoftSet(goal, task, way, factor)
     if isinstance(way, CrossEntropy):
         way.lower(goal, task)
         width = 2 if task.kind == "binary" else len(task.classes or ())
-        return TreeEntropy(width, way.class_weight)
+        return TreeEntropy(width, way.class_weight, factor)
     raise KindError(
         f'method="{way.name}" has no gradient for trees; take "costs", "soft-set" or '
         '"cross-entropy"'

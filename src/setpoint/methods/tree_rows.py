@@ -104,10 +104,10 @@ def tree_rows(
         odd = y[(codes != y) | (codes < 0) | (codes >= width)] if y.shape == (n,) else y
         found = f"{odd[0]:g}" if odd.ndim == 1 and odd.size else f"shape {y.shape}"
         raise DataError(f"labels must be the codes 0…{width - 1}, one per row; got {found}")
-    return TreeRows(z, codes, checked_weight(weight, n), table)
+    return TreeRows(z, codes, _checked(weight, n), table)
 
 
-def checked_weight(weight: Any, n: int) -> np.ndarray | None:
+def _checked(weight: Any, n: int) -> np.ndarray | None:
     """Weights (n,) in float64; None where there are none."""
     if weight is None or not np.size(weight):
         return None

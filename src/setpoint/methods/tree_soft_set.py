@@ -9,7 +9,8 @@ itself, and so is the bound that stands for it:
     h = (1 − c) |g_soft| · bend + w c p (1 − p).
 
 A leaf of one mind about the soft part takes a step of at most 1, whatever the prices. ``bend`` is 1
-for a straight H, 1 + k p (1 − p) for the sigmoid step of sharpness k, whose slope changes itself.
+for a straight H, 1 + k p (1 − p) for the sigmoid step of sharpness k, whose slope changes itself,
+and 1/T for softmax at temperature T.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.soft_set import SoftSet
 from setpoint.methods.tree_gradients import TreeGradients
 from setpoint.methods.tree_rows import TreeRows
-from setpoint.surrogates import PiecewiseLinear
+from setpoint.surrogates import Sigmoid
 
 LEAST = 1e-16  #: of a hessian, per unit of weight
 NEWEST = 0.1  #: share of the newest prices: a constraint that is met in turns must not shake them
@@ -39,13 +40,12 @@ class TreeSoftSet(TreeGradients):
     method : SoftSet
     """
 
-    def __init__(self, goal: Goal, task: Task, method: SoftSet) -> None:
+    def __init__(self, goal: Goal, task: Task, method: SoftSet, factor: float = 1.0) -> None:
         self.program: Any = method.lower(goal, task)
-        super().__init__(self.program.cells.side)
+        super().__init__(self.program.cells.side, factor)
         self.method, self.mix = method, float(method.cross_entropy)
         self.table = np.zeros(self.program.shape)
         self.multipliers = self.program.start.double().numpy().copy()
-        self.pieces = isinstance(method.surrogate, PiecewiseLinear) or task.kind != "binary"
 
     @property
     def prices(self) -> np.ndarray:
@@ -69,9 +69,8 @@ class TreeSoftSet(TreeGradients):
         right = rows.codes if p.ndim == 1 else np.eye(self.width)[rows.codes]
         soft = whole - self.mix * rows.weighed(p - right)
         own = p * (1 - p)
-        bent = np.abs(soft) * (1.0 if self.pieces else 1 + self._sharpness() * own)
-        h = bent / self._temperature() + self.mix * rows.weighed(own)
-        return whole, h + rows.weighed(np.full_like(own, LEAST))
+        h = np.abs(soft) * self._bend(own) + rows.weighed(self.mix * own + LEAST)
+        return whole, self.factor * h
 
     def _swing(self, rows: TreeRows, prices: np.ndarray) -> float:
         """The mean over rows of what the decision about a row can be worth; 1 where nothing can."""
@@ -99,8 +98,9 @@ class TreeSoftSet(TreeGradients):
     def _step(self) -> Any:
         return torch.tensor(self.turn)
 
-    def _temperature(self) -> float:
-        return float(self.method.temperature.at(self.turn))
-
-    def _sharpness(self) -> float:
-        return float(getattr(self.method.surrogate, "sharpness", 1.0))
+    def _bend(self, own: np.ndarray) -> Any:
+        """How many times |g_soft| its own slope can be."""
+        t, step = float(self.method.temperature.at(self.turn)), self.method.surrogate
+        if own.ndim == 2:
+            return 1 / t
+        return 1 + step.sharpness / t * own if isinstance(step, Sigmoid) else 1.0

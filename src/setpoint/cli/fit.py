@@ -1,0 +1,329 @@
+"""``setpoint fit``: from a table and a goal to a model whose operating point is proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setpoint._core.errors import FileError, SetpointError
+from setpoint.cli.debugging import Debug
+from setpoint.cli.folder import Folder, claim
+from setpoint.cli.given import Given, Uses, read_given
+from setpoint.cli.lasting import in_words, seconds_of
+from setpoint.cli.live import Live, plan_facts
+from setpoint.cli.options import ENDINGS, Confidence, Several, split
+from setpoint.cli.output import Code, Json, Screen, command, count, print_json
+from setpoint.cli.run import Run
+from setpoint.cli.story import next_facts, record, show_outcome
+from setpoint.goals import Goal
+
+if TYPE_CHECKING:
+    from setpoint.estimators import GoalClassifier
+    from setpoint.fit.recipe import FitPlan
+
+HELP = "Train for a goal on a table, choose the operating point, prove it, and report."
+EPILOG = """
+Examples
+
+  setpoint fit transactions.csv --target fraud --out run \\
+    --goal "maximize recall subject to precision >= 0.9"
+
+  setpoint fit patients.parquet --target ill --positive yes --together patient \\
+    --goal "minimize fnr subject to fpr <= 0.05" --out run --effort thorough
+
+  setpoint fit loans.csv --target paid --time day --drop clerk --out run \\
+    --goal 'maximize accuracy subject to gap(recall, by="sex") <= 0.05'
+
+  setpoint fit animals.csv --target animal --goal "maximize macro(f1)" \\
+    --out run --time-limit 10m
+
+A quarter of the rows is kept for the proof, and nothing else touches it. The
+columns of --split, --together, --time and --weight are no features. Stopped
+by Ctrl-C, the same command goes on with what is done.
+
+Exit codes
+
+  0    the goal is met; with constraints, it is PROVEN
+  1    an unexpected error
+  2    a mistake in the goal, the options or the file; nothing is written
+  3    not feasible, or NOT PROVEN; the run is written all the same
+  130  stopped by Ctrl-C; the best so far is written
+"""
+
+
+def fit(
+    file: Annotated[Path, typer.Argument(metavar="DATA", help=f"Table with a header: {ENDINGS}.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "-t", metavar="COL", help="Column of the label; a,b,c for multilabel."
+        ),
+    ],
+    goal: Annotated[
+        str, typer.Option("--goal", "-g", metavar="TEXT", help="What is wanted, in words.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder that the run is written to.")
+    ],
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL", help="The positive label; of several labels, set against the rest."
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, linear, trees, mlp or baseline.")
+    ] = "auto",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, or one that setpoint methods lists.")
+    ] = "auto",
+    confidence: Confidence = 0.95,
+    effort: Annotated[
+        str, typer.Option(metavar="NAME", help="quick, standard or thorough.")
+    ] = "standard",
+    time_limit: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="No model is begun after so long: 300, 5m, 1h."),
+    ] = None,
+    certify_size: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Rows kept for the proof. Default: 0.25 where the goal has a constraint.",
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(metavar="N", help="Of cross-fitting. Default: by the effort.")
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="K", help="Standard errors that limits hold by; 0 is none. Default: ½ or 1."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Kind of rule, as for tune: per-group, top-k, ..."),
+    ] = None,
+    split_by: Annotated[
+        str | None,
+        typer.Option("--split", metavar="COL", help="Your own parts: train, tune, certify."),
+    ] = None,
+    together: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Rows of one id (a customer) are never parted."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="The latest rows certify; folds look ahead only."),
+    ] = None,
+    group: Annotated[
+        Several,
+        typer.Option(
+            metavar="COL",
+            help="Column of a group; may be repeated. Those that the goal names are found.",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of the weight of each row.")
+    ] = None,
+    drop: Annotated[
+        Several, typer.Option(metavar="COL", help="Column not to use; may be repeated.")
+    ] = None,
+    keep: Annotated[
+        Several,
+        typer.Option(metavar="COL", help="Column to use though it looks like an id; repeat."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="TASK", help="binary, multiclass or multilabel. Default: as found."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of splits and models.")] = 0,
+    compare: Annotated[
+        bool, typer.Option("--no-compare", metavar="", help="Leave the referee out.")
+    ] = False,
+    drop_unlabelled: Annotated[
+        bool,
+        typer.Option("--drop-unlabelled", metavar="", help="Leave out rows without a label."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Replace the run in the folder.")
+    ] = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Read, plan, fit, save, print; see :class:`setpoint.GoalClassifier`."""
+    wanted = Goal.parse(goal)
+    limit = seconds_of(time_limit)
+    uses = Uses(
+        target=split(target) if task == "multilabel" else (target,),
+        positive=positive,
+        task=task,
+        weight=weight,
+        split=split_by,
+        together=together,
+        time=time,
+        groups=tuple(group or ()),
+        keep=tuple(keep or ()),
+        drop=tuple(drop or ()),
+        drop_unlabelled=drop_unlabelled,
+    )
+    settings = {
+        "model": model,
+        "method": method,
+        "confidence": confidence,
+        "kind": kind,
+        "effort": effort,
+        "folds": folds,
+        "certify_size": certify_size,
+        "margin": margin,
+        "compare": not compare,
+        "random_state": seed,
+    }
+    fitting = Fitting(file, wanted, uses, settings, limit, as_json)
+    run = fitting.go(out, force)
+    if not run.met:
+        raise typer.Exit(Code.INFEASIBLE)
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """One fit from a file to a folder.
+
+    Parameters
+    ----------
+    file : Path
+    goal : Goal
+    uses : Uses
+    settings : dict
+        Of :class:`setpoint.GoalClassifier`.
+    limit : float or None
+        Seconds after which no model is begun.
+    as_json : bool
+    """
+
+    file: Path
+    goal: Goal
+    uses: Uses
+    settings: dict[str, Any]
+    limit: float | None = None
+    as_json: bool = False
+
+    def go(self, out: Path, force: bool = False) -> Run:
+        """Read, fit, save, print."""
+        folder = claim(out, self._asked(), force, self.file)
+        given = read_given(self.file, self.goal, self.uses)
+        screen = Screen.open()
+        classifier = self._fitted(given, folder, screen)
+        self._save(classifier, folder)
+        folder.finish()
+        run = Run.open(folder.path)
+        time = in_words(float(run.about["seconds"]))
+        if self.as_json:
+            print_json(self._record(run, given, folder))
+        else:
+            show_outcome(screen, run)
+            screen.line()
+            screen.facts(next_facts(run, time))
+        return run
+
+    def _asked(self) -> dict[str, Any]:
+        """What makes it the same fit when it is called again."""
+        return {
+            "file": str(self.file.resolve()),
+            "goal": str(self.goal),
+            "target": list(self.uses.target),
+            "seed": self.settings["random_state"],
+        }
+
+    def _classifier(self, given: Given, folder: Folder, live: Live) -> GoalClassifier:
+        from setpoint.estimators import GoalClassifier
+
+        made = GoalClassifier(
+            self.goal,
+            task=given.target.task,
+            positive=given.target.positive,
+            time_limit=self.limit,
+            checkpoint=str(folder.work),
+            listener=live,
+            **self.settings,
+        )
+        made.source_ = self.file.name  # type: ignore[attr-defined]
+        made.target_ = given.target.name  # type: ignore[attr-defined]
+        run = folder.path
+        made.usage_ = (  # type: ignore[attr-defined]
+            f"setpoint predict {run} new.csv --out decisions.csv",
+            f"setpoint evaluate {run} labelled.csv",
+            f'in Python: sp.load("{run.as_posix()}").predict(table)',
+        )
+        return made
+
+    def _fitted(self, given: Given, folder: Folder, screen: Screen) -> GoalClassifier:
+        """Fit; what came to nothing leaves nothing behind, what was done is kept."""
+
+        def planned(plan: FitPlan) -> None:
+            if not self.as_json:
+                self._show_plan(screen, given, plan, folder)
+            folder.begin(self._asked())
+
+        with Live(planned, self.as_json) as live:
+            made = self._classifier(given, folder, live)
+            try:
+                return made.fit(given.X, given.target.y, **given.more)
+            except KeyboardInterrupt:
+                raise self._stopped(made, folder) from None
+            except SetpointError:
+                folder.withdraw()
+                raise
+
+    def _stopped(self, made: Any, folder: Folder) -> KeyboardInterrupt:
+        """Write the best so far, unless a finished run lies there; say how to go on."""
+        fitted = getattr(made, "rule_", None) is not None
+        if fitted and not folder.finished:
+            made.save(folder.path)
+        if not folder.kept and not fitted:
+            folder.withdraw()
+            return KeyboardInterrupt("stopped before any part was done; nothing is written.")
+        best = f'; "{folder.path}" holds the best so far' if fitted and not folder.finished else ""
+        return KeyboardInterrupt(
+            f"stopped; what is done is kept{best}: run the same command to go on."
+        )
+
+    def _save(self, made: GoalClassifier, folder: Folder) -> None:
+        try:
+            made.save(folder.path)
+        except FileError as error:
+            kept = " What was fitted is kept: run the same command to go on." * folder.kept
+            raise FileError(f"{str(error).rstrip('.')}.{kept}") from error
+
+    def _show_plan(self, screen: Screen, given: Given, plan: FitPlan, folder: Folder) -> None:
+        data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
+        resumed = [("", "goes on with the parts that are done")] if folder.resumed else []
+        screen.line()
+        screen.facts(
+            [
+                ("Goal", str(self.goal)),
+                ("Data", data),
+                ("", f"{given.target.line()}; fingerprint {given.fingerprint(self.goal)[:8]}"),
+                *(("", note) for note in given.notes),
+                *plan_facts(plan),
+                *resumed,
+            ]
+        )
+
+    def _record(self, run: Run, given: Given, folder: Folder) -> dict[str, Any]:
+        return {
+            **record(run),
+            "data": {
+                "file": str(self.file),
+                **given.record(),
+                "fingerprint": run.about["fingerprint"],
+            },
+            "plan": list(run.facts["plan"]),
+            "resumed": folder.resumed,
+            "written": {"run": str(run.folder), "report": str(run.folder / "report.html")},
+            "next": f"{command()} predict {run.folder} new.csv --out decisions.csv",
+        }

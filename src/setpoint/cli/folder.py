@@ -1,0 +1,127 @@
+"""The folder of a run: whether it may be written, taken up again, or is somebody else's.
+
+run/manifest.json     a run is there, whole
+run/work/             a fit is going on, or was stopped; asked.json says which
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setpoint._core.errors import FileError
+from setpoint._core.files import write_text
+
+MANIFEST, WORK, ASKED = "manifest.json", "work", "asked.json"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that a run is to be written to.
+
+    Attributes
+    ----------
+    path : Path
+    made : Path or None
+        The uppermost folder that did not exist before.
+    resumed : bool
+        Whether finished parts of the same fit lie in it.
+    finished : bool
+        Whether a run that was fitted to its end lies in it.
+    """
+
+    path: Path
+    made: Path | None
+    resumed: bool
+    finished: bool
+
+    @property
+    def work(self) -> Path:
+        """Where finished parts are kept."""
+        return self.path / WORK
+
+    def begin(self, asked: Mapping[str, Any]) -> None:
+        """Make the folder, and note what it is for."""
+        try:
+            if self.work.exists() and not self.resumed:
+                shutil.rmtree(self.work)
+            self.work.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise FileError(f'cannot make the folder "{self.work}": {reason}.') from error
+        write_text(self.work / ASKED, json.dumps(dict(asked), indent=1) + "\n")
+
+    @property
+    def kept(self) -> bool:
+        """Whether parts of the fit are done."""
+        return self.work.is_dir() and any(p.name != ASKED for p in self.work.iterdir())
+
+    def finish(self) -> None:
+        """Remove the finished parts: the run holds them."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def withdraw(self) -> None:
+        """Leave no trace of a fit that came to nothing; a run that was there stays."""
+        if self.kept:
+            return
+        shutil.rmtree(self.work, ignore_errors=True)
+        place = self.path
+        while self.made is not None and place != self.made.parent:
+            with suppress(OSError):  # not empty: somebody else's
+                place.rmdir()
+            place = place.parent
+
+
+def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Folder:
+    """A folder that may be written, or a sentence why not; nothing is changed yet."""
+    if out.resolve() in (source.resolve(), *source.resolve().parents) and out.is_dir():
+        raise FileError(f'"{source}" lies in "{out}", where the run is to go; name another --out.')
+    if out.exists() and not out.is_dir():
+        raise FileError(f'"{out}" is a file; name a folder as --out.')
+    there = next(p for p in (out, *out.resolve().parents) if p.exists())
+    if not there.is_dir():
+        raise FileError(f'cannot make the folder "{out}": "{there}" is a file.')
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise FileError(f'cannot write to the folder "{there}"; name another as --out.')
+    if not out.exists():
+        missing = [p for p in (out.resolve(), *out.resolve().parents) if not p.exists()]
+        return Folder(out, missing[-1], resumed=False, finished=False)
+    begun, whole = (out / WORK).is_dir(), (out / MANIFEST).is_file()
+    if not begun and not whole:
+        if any(out.iterdir()):
+            raise FileError(
+                f'"{out}" holds other files, and no run of Setpoint; name a new folder as --out.'
+            )
+        return Folder(out, None, resumed=False, finished=False)
+    if begun:
+        same = _read(out / WORK / ASKED) == dict(asked)
+        if not same and not force:
+            raise FileError(
+                f'"{out}" holds a fit of something else that was not finished; name another folder '
+                "as --out, or say --force to begin anew in it."
+            )
+        return Folder(out, None, resumed=same, finished=whole and _finished(out))
+    if not force:
+        raise FileError(
+            f'"{out}" holds a finished run; say --force to fit again and replace it, or name '
+            "another folder as --out."
+        )
+    return Folder(out, None, resumed=False, finished=_finished(out))
+
+
+def _finished(run: Path) -> bool:
+    about = _read(run / "classifier.json")
+    return isinstance(about, dict) and about.get("finished") is True
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

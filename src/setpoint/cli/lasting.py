@@ -1,0 +1,48 @@
+"""How long: ``5m``, ``300`` and ``1h`` as seconds, and seconds in words."""
+
+from __future__ import annotations
+
+import re
+
+from setpoint._core.errors import KindError
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|m|s)?", re.IGNORECASE)
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Seconds that a text spells.
+
+    >>> seconds_of("300"), seconds_of("5m"), seconds_of("1h30m"), seconds_of(None)
+    (300.0, 300.0, 5400.0, None)
+    """
+    if text is None:
+        return None
+    given, rest, total = text.strip(), text.strip(), 0.0
+    while rest:
+        found = _PART.match(rest)
+        if found is None:
+            raise _unread(given)
+        total += float(found[1]) * _UNITS[(found[2] or "").lower()]
+        rest = rest[found.end() :].lstrip()
+    if not given or total <= 0:
+        raise _unread(given)
+    return total
+
+
+def in_words(seconds: float) -> str:
+    """Seconds, minutes or hours.
+
+    >>> in_words(7.24), in_words(95), in_words(5400)
+    ('7.2 s', '1 min 35 s', '1 h 30 min')
+    """
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _unread(given: str) -> KindError:
+    return KindError(f'--time-limit is a time such as 300 (seconds), 5m or 1h; got "{given}".')

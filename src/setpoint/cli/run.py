@@ -1,0 +1,117 @@
+"""A run folder as plain data: what was asked, found, proven and compared. No model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setpoint._core.errors import FileError
+from setpoint.decisions import Certificate, DecisionRule
+from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.diagnose import Diagnosis
+
+MET = ("PROVEN", "NO CONSTRAINT")  #: what a fit is done with
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that was read from its folder, whose files are those of its manifest.
+
+    Attributes
+    ----------
+    folder : Path
+    about : dict
+        ``classifier.json``.
+    rule : DecisionRule
+    certificate : Certificate or None
+    comparison : Comparison or None
+    report : dict
+        The record of the report.
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+    rule: DecisionRule
+    certificate: Certificate | None
+    comparison: Comparison | None
+    report: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """Read a run folder; nothing in it is executed."""
+        from setpoint.fit.manifest import read_json, verified
+        from setpoint.reports import Report
+
+        verified(folder)
+        proof, bought, told = (
+            folder / f"{name}.json" for name in ("certificate", "comparison", "report")
+        )
+        if not told.exists():
+            raise FileError(f'"{folder}" was saved without its report; fit again for one.')
+        return cls(
+            folder,
+            read_json(folder / "classifier.json"),
+            DecisionRule.load(folder / "rule.json"),
+            Certificate.load(proof) if proof.exists() else None,
+            Comparison.from_json(read_json(bought)) if bought.exists() else None,
+            Report.load(told).to_json(),
+        )
+
+    @property
+    def status(self) -> str:
+        """PROVEN, NOT PROVEN, REFUTED, NOT FEASIBLE or NO CONSTRAINT."""
+        return str(self.report["verdict"]["status"])
+
+    @property
+    def met(self) -> bool:
+        """Whether the goal is met: proven, where there is something to prove."""
+        return self.status in MET
+
+    @property
+    def goal(self) -> str:
+        """As it was asked."""
+        return str(self.report["goal"])
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What was fitted on what."""
+        return self.report["facts"]
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """The columns of the labels."""
+        name = str(self.facts["target"])
+        return tuple(name.split(",")) if self.rule.task.kind == "multilabel" else (name,)
+
+    @property
+    def figures(self) -> list[Mapping[str, Any]]:
+        """The objective, the limits and what one usually asks, on the rows the report is about."""
+        found = self.report["figures"]
+        return next((f["items"] for f in found if f["on"] == self.report["main"]), [])
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why the goal cannot be met, and what its limits cost."""
+        told = self.report["diagnosis"]
+        return None if told is None else Diagnosis.from_json(told["details"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What was chosen and why, and what a reader should know."""
+        return [str(note) for note in self.about["notes"]]
+
+    @property
+    def checks(self) -> list[Mapping[str, Any]]:
+        """Checks of the data, of which something was found."""
+        return [check for check in self.report["checks"] if check["status"] == "look"]
+
+    @property
+    def flagged(self) -> tuple[float, int] | None:
+        """The share of rows decided positive where it was last known, and how many rows."""
+        found = next((f for f in self.figures if f["name"] == "positive_rate"), None)
+        rows = next((r["rows"] for r in self.report["rows"] if r["name"] == self.report["main"]), 0)
+        if found is None or found["value"] is None:
+            return None
+        return float(found["value"]), int(rows)

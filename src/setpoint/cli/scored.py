@@ -1,0 +1,79 @@
+"""Labelled rows scored by a run, as the commands for rules take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from setpoint._core.errors import KindError
+from setpoint.cli.rows import Roles, Rows, rows_of
+from setpoint.cli.ruled import roles_of, spelled_for
+from setpoint.cli.run import Run
+from setpoint.cli.scoring import Scorer
+from setpoint.datasets import read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns as the options name them; a run knows its label, and has no need of scores."""
+
+    label: Sequence[str] | None = None
+    score: Sequence[str] | None = None
+    scores: str | None = None
+    positive: str | None = None
+    weight: str | None = None
+    group: Sequence[str] | None = None
+    query: str | None = None
+
+    def roles(self, run: Run, names: Sequence[str]) -> Roles:
+        """Which column is what; ``names`` are the columns of the scores."""
+        if self.score or self.scores:
+            raise KindError("a run scores the rows itself; leave --score and --scores out.")
+        label = list(self.label or run.target)
+        return roles_of(
+            run.rule,
+            run.rule.goal,
+            label,
+            names,
+            None,
+            self.positive,
+            self.weight,
+            self.group,
+            self.query,
+        )
+
+
+def scored_rows(
+    folder: Path, file: Path, columns: Columns, one_sided: bool = False, run: Run | None = None
+) -> Rows:
+    """Rows of a file with the scores of a run."""
+    run = Run.open(folder) if run is None else run
+    columns.roles(run, _names(run))  # mistakes in the options before the models are loaded
+    return take_rows(run, read_table(file), Scorer.open(folder), columns, one_sided)
+
+
+def take_rows(
+    run: Run, table: pd.DataFrame, scorer: Scorer, columns: Columns, one_sided: bool = False
+) -> Rows:
+    """Rows of a table with the scores of a run."""
+    names = _names(run)
+    roles = replace(columns.roles(run, names), one_sided=one_sided)
+    scores = scorer.scores(table)
+    parts = scores.reshape(len(table), -1).astype(np.float64)
+    made = {name: parts[:, j] for j, name in enumerate(names)}
+    rows = spelled_for(run.rule.task, rows_of(table.assign(**made), roles))
+    return replace(rows, task=replace(rows.task, score=run.rule.task.score))
+
+
+def _names(run: Run) -> tuple[str, ...]:
+    """Columns that the scores stand in for a moment: names that no file has."""
+    classes = run.rule.task.classes or ("",)
+    single = run.rule.task.kind == "binary"
+    return tuple(f"\0score {name}" for name in (("",) if single else classes))

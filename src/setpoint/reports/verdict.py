@@ -1,0 +1,153 @@
+"""The verdict: one status, one sentence that needs no statistics, one that does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from setpoint.decisions import Certificate, DecisionRule
+from setpoint.decisions.certificate import NOT_PROVEN, PROVEN, REFUTED, Finding
+from setpoint.goals import Goal
+from setpoint.reports.key_figures import OBJECTIVE, KeyFigure
+from setpoint.reports.phrases import Words, percent, sentence, signed
+from setpoint.reports.told import same_point
+
+NOT_FEASIBLE, NO_CONSTRAINT = "NOT FEASIBLE", "NO CONSTRAINT"
+STATUSES = (PROVEN, NOT_PROVEN, REFUTED, NOT_FEASIBLE, NO_CONSTRAINT)
+
+
+def verdict(
+    goal: Goal,
+    rule: DecisionRule,
+    certificate: Certificate | None,
+    figures: Sequence[KeyFigure],
+    fresh: bool,
+    words: Words,
+    finished: bool,
+) -> dict[str, Any]:
+    """Status, headline and detail.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered.
+    rule : DecisionRule
+    certificate : Certificate or None
+        Of this rule or, where none could be proven, of the one nearest to it.
+    figures : sequence of KeyFigure
+        On the rows kept apart, if there are any.
+    fresh : bool
+        Whether those rows had no part in training or choosing.
+    words : Words
+    finished : bool
+    """
+    status = _status(goal, rule, certificate)
+    asked = "; ".join(words.limit(*parts) for parts in _limits(goal))
+    reached = _reached(figures, fresh, words)
+    headline, detail = {
+        PROVEN: _proven,
+        NOT_PROVEN: _not_proven,
+        REFUTED: _refuted,
+        NOT_FEASIBLE: _not_feasible,
+        NO_CONSTRAINT: _no_constraint,
+    }[status](asked, rule, certificate)
+    if not finished:
+        detail += " The run was stopped before its plan was done: this is the best so far."
+    return {
+        "status": status,
+        "headline": headline,
+        "detail": " ".join(filter(None, [detail, reached])),
+    }
+
+
+def _status(goal: Goal, rule: DecisionRule, certificate: Certificate | None) -> str:
+    if not goal.constraints:
+        return NO_CONSTRAINT
+    of_rule = certificate is not None and same_point(certificate, rule)
+    if certificate is not None and of_rule and certificate.verdict == PROVEN:
+        return PROVEN
+    # chosen without proof, infeasible means that no rule met the goal on the rows it was chosen on
+    if not rule.feasible and rule.certificate is None:
+        return NOT_FEASIBLE
+    return REFUTED if certificate is not None and certificate.verdict == REFUTED else NOT_PROVEN
+
+
+def _limits(goal: Goal) -> list[tuple[str, str, float]]:
+    limits = []
+    for c in goal.constraints:
+        if c.right.needs():
+            limits.append((f"{c.left} - ({c.right})", c.op, 0.0))
+        else:
+            limits.append((str(c.left), c.op, float(c.right.read({}).value)))
+    return limits
+
+
+def _reached(figures: Sequence[KeyFigure], fresh: bool, words: Words) -> str:
+    objective = next((f for f in figures if f.role == OBJECTIVE and f.value is not None), None)
+    if objective is None or objective.value is None:
+        return ""
+    told = words.figure(objective.name, objective.value)
+    if objective.low is not None and objective.high is not None:
+        shown = percent if told.count("%") else "{:.4g}".format
+        told += f" (95% interval {shown(objective.low)} to {shown(objective.high)})"
+    where = "" if fresh else " on rows that also helped to choose the rule"
+    return sentence(told + where)
+
+
+def _proven(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
+    return (
+        f"The model keeps what was asked: {asked}.",
+        ""
+        if proof is None
+        else f"Proven at {percent(proof.confidence)} confidence on "
+        f"{proof.rows:,} rows that nothing had seen.",
+    )
+
+
+def _not_proven(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
+    if proof is None:
+        return (
+            f"Not proven: {asked}. No rows were kept apart to prove it on.",
+            f"On the rows the rule was chosen on: {signed(rule.sentence())}",
+        )
+    open_ones = [f for f in proof.findings if f.verdict == NOT_PROVEN]
+    if all(map(_holds, open_ones)):
+        headline = (
+            f"It looks as if the model keeps what was asked ({asked}), but {proof.rows:,} rows "
+            "are too few to prove it."
+        )
+    else:
+        headline = (
+            f"It is not shown that the model keeps what was asked ({asked}): on the rows kept "
+            "apart it falls short."
+        )
+    return headline, " ".join(f"{signed(f.sentence())}." for f in open_ones)
+
+
+def _holds(finding: Finding) -> bool:
+    if finding.value is None:
+        return False
+    return finding.value >= finding.asked if finding.op == ">=" else finding.value <= finding.asked
+
+
+def _refuted(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
+    broken = [] if proof is None else [f for f in proof.findings if f.verdict == REFUTED]
+    return (
+        f"The model does not keep what was asked: {asked}.",
+        " ".join(f"{signed(f.sentence())}." for f in broken),
+    )
+
+
+def _not_feasible(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
+    return (
+        f"What was asked is out of reach with this model: {asked}.",
+        f"On the {rule.rows:,} rows it was chosen on, "
+        f"{signed(rule.sentence()).removeprefix('NOT FEASIBLE: ')}",
+    )
+
+
+def _no_constraint(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
+    return (
+        "No limit was set, so there is nothing to prove.",
+        f"The rule was chosen to {rule.goal}.",
+    )
