@@ -22,6 +22,7 @@ from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets._matrix import take
 from setpoint.decisions import evaluate
+from setpoint.decisions.cautious import CAUTION
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
 from setpoint.fit.fitting import Division, Done, fit_goal, refuse_columns
@@ -57,7 +58,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         ``"maximize recall subject to precision >= 0.9"``.
     model : {"auto", "linear", "trees", "mlp", "baseline"}, torch module or classifier
         "auto" is a portfolio: linear, boosted trees and an mlp, out-of-fold, stacked. "baseline" is
-        LightGBM with a tuned threshold and no margin. A module takes the encoded table, or an array
+        LightGBM with a tuned threshold and no caution. A module takes the encoded table, or an array
         of more than two dimensions as it is, and gives one output per row for two classes, else
         one per class or label. A classifier of scikit-learn is fitted on X as it is (text needs a
         pipeline of its own).
@@ -82,9 +83,12 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     certify_size : float, optional
         Share of the rows kept for the proof, which nothing else touches; by default a quarter where
         the goal has constraints, else none.
-    margin : float, optional
-        How many standard errors a constraint holds by on the rows the rule is chosen on; by default
-        1.5. 0 is none.
+    caution : float
+        How much a shortfall counts that the rows leave possible, where the rule is chosen: see
+        :mod:`setpoint.decisions.cautious`. 0 is none.
+    proof_price : float
+        The most that a proof may cost, in units of the objective: a proven rule that is worse by
+        more is not taken. 1 takes any.
     compare : bool
         Whether the referee runs: cross-entropy and LightGBM with tuned thresholds, same rows.
     time_limit : float, optional
@@ -164,7 +168,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         effort: str = "standard",
         folds: int | None = None,
         certify_size: float | None = None,
-        margin: float | None = None,
+        caution: float = CAUTION,
+        proof_price: float = 0.1,
         compare: bool = True,
         time_limit: float | None = None,
         hidden: tuple[int, ...] = (128, 64),
@@ -189,7 +194,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         self.effort = effort
         self.folds = folds
         self.certify_size = certify_size
-        self.margin = margin
+        self.caution = caution
+        self.proof_price = proof_price
         self.compare = compare
         self.time_limit = time_limit
         self.hidden = hidden
@@ -344,7 +350,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             self.kind,
             effort(self.effort),
             self.folds,
-            self.margin,
+            float(self.caution),
+            float(self.proof_price),
             float(self.confidence),
             bool(self.compare),
             settings,
@@ -378,9 +385,10 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             raise KindError(
                 f"confidence={self.confidence!r}: a number between 0.5 and 1, for example 0.95"
             )
-        for name, x in {"margin": self.margin, "time_limit": self.time_limit}.items():
-            if x is not None and (not is_real(x) or not x >= 0):
-                raise KindError(f"{name}={x!r}: a number, 0 or more, or None")
+        limits = {"caution": self.caution, "proof_price": self.proof_price}
+        for name, x in (limits | {"time_limit": self.time_limit}).items():
+            if not (x is None and name == "time_limit") and (not is_real(x) or not x >= 0):
+                raise KindError(f"{name}={x!r}: a number, 0 or more")
         if self.listener is not None and not callable(self.listener):
             raise KindError(f"listener={self.listener!r}: a function of one event")
 

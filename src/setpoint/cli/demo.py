@@ -1,74 +1,216 @@
-"""``setpoint demo``: bundled data, an ordinary model, four goals, a second look, and a proof."""
+"""``setpoint demo``: the whole story on bundled data: fit, proof, report, decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
-from setpoint._core.files import write_bytes
-from setpoint.cli import tradeoff
+from setpoint._core.errors import FileError
+from setpoint._core.files import write_text
 from setpoint.cli.debugging import Debug
-from setpoint.cli.experiment import (
-    GOALS,
-    MODEL,
-    RETRIED,
-    SEED,
-    SHUFFLES,
-    Experiment,
-    Told,
-    run,
-)
-from setpoint.cli.output import Force, Json, Screen, command, count, number, print_json
-from setpoint.cli.results import outcome
-from setpoint.cli.saving import make_folder, refuse_existing
+from setpoint.cli.deciding import Deciding, Wanted
+from setpoint.cli.experiment import SecondLook, second_look
+from setpoint.cli.fit import Fitting, Made
+from setpoint.cli.given import Uses
+from setpoint.cli.output import Json, Screen, command, count, print_json
+from setpoint.cli.predict import Decided
+from setpoint.cli.promise import Judged
+from setpoint.cli.run import Run
+from setpoint.cli.saving import make_folder
+from setpoint.cli.scored import Columns
+from setpoint.cli.scoring import Scorer
+from setpoint.cli.story import show_outcome
+from setpoint.datasets import Dataset, load
+from setpoint.goals import Goal
 
-HELP = "Bundled data, one model, four goals and a proof: what each goal does to the threshold."
+if TYPE_CHECKING:
+    import pandas as pd
+
+HELP = "The whole story on bundled data in about a minute: fit, proof, report, new rows."
 EPILOG = """
 Examples
 
   setpoint demo
   setpoint demo --out demo
   setpoint demo --json
-"""
 
-#: By whether a constraint holds on the tune rows, and on the test rows.
-_REMARKS = {
-    (True, True): Text("holds on both", "green"),
-    (True, False): Text("held on tune,\nbroke on test", "bold red"),
-    (False, True): Text("broken on tune", "bold red"),
-    (False, False): Text("broken on both", "bold red"),
+The folder is made, or overwritten where it holds an earlier demo.
+
+Exit codes
+
+  0  done
+  1  an unexpected error
+  2  the folder holds something else, or cannot be written
+"""
+OUT = Path("setpoint-demo")
+GOAL = "maximize recall subject to precision >= 0.75"
+LOOK = "maximize recall subject to precision >= 0.9"  #: a limit that tuned thresholds often break
+TARGET, NEW, SEED = "diseased", 0.2, 0
+FILES = ("wilt.csv", "new.csv", "decisions.csv", "scores.csv")
+SETTINGS = {
+    "model": "auto",
+    "method": "auto",
+    "confidence": 0.95,
+    "kind": None,
+    "effort": "quick",
+    "folds": None,
+    "certify_size": None,
+    "margin": None,
+    "compare": True,
+    "random_state": SEED,
 }
 
 
 def demo(
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Also write scores.csv, the rules (JSON) and the trade-offs (SVG)."
-        ),
-    ] = None,
-    force: Force = False,
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where everything is written.")
+    ] = OUT,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Train, tune, look again on untouched rows, print."""
-    files = [] if out is None else [out / name for name in _names()]
-    if out is not None:
-        make_folder(out)
-        refuse_existing(files, force)
-    with _working("training and tuning", quiet=as_json):
-        found = run()
-        if out is not None:
-            _write(out, found)
+    """Write two tables, fit the one, decide the other, look a second time, print."""
+    _refuse_others(out)
+    data = load("wilt")
+    told = _Demo(Screen.open(), data, out, as_json).run()
     if as_json:
-        print_json({**found.to_json(), "written": [str(path) for path in files]})
-    else:
-        _show(Screen.open(), found, out)
+        print_json(told)
+
+
+def _refuse_others(out: Path) -> None:
+    """Raise where the folder is not one of ours."""
+    make_folder(out)
+    others = [p.name for p in out.iterdir() if p.name not in (*FILES, "run")]
+    if others:
+        raise FileError(
+            f'"{out}" holds other files ("{sorted(others)[0]}"); name another folder as --out.'
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Demo:
+    """The demo, step by step."""
+
+    screen: Screen
+    data: Dataset
+    out: Path
+    quiet: bool
+
+    @property
+    def folder(self) -> Path:
+        """Of the run."""
+        return self.out / "run"
+
+    def run(self) -> dict[str, Any]:
+        """All steps; plain data of them."""
+        known, new = self._tables()
+        self._opening(len(known), len(new))
+        made = self._fit()
+        decided = self._predict()
+        judged = Judged.of(self.folder, self.out / "new.csv", Columns())
+        self._keep_scores(judged)
+        with _working("a second look", self.quiet):
+            look = second_look(self.data, LOOK, SEED)
+        if not self.quiet:
+            self._closing(decided, judged, look)
+        return {
+            "data": "wilt",
+            "fit": made.record(),
+            "predict": decided.record(),
+            "evaluate": judged.record(),
+            "second_look": look.to_json(),
+            "written": [str(self.out / name) for name in (*FILES, "run")],
+        }
+
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Rows to fit on, and new rows, by class."""
+        table = self.data.X.assign(**{TARGET: self.data.y})
+        rng, later = np.random.default_rng(SEED), np.zeros(len(table), bool)
+        for label in (0, 1):
+            rows = rng.permutation(np.flatnonzero(self.data.y == label))
+            later[rows[: round(NEW * len(rows))]] = True
+        parts = table.loc[~later], table.loc[later]
+        for name, part in zip(FILES, parts, strict=False):
+            with StringIO() as text:
+                part.to_csv(text, index=False, lineterminator="\n")
+                write_text(self.out / name, text.getvalue())
+        return parts
+
+    def _opening(self, known: int, new: int) -> None:
+        if self.quiet:
+            return
+        rows, ill = len(self.data.y), int(self.data.y.sum())
+        self.screen.line()
+        self.screen.facts(
+            [
+                (
+                    "Demo",
+                    f"wilt: {count(rows, 'segment')} of a satellite image, {ill} show diseased "
+                    f"trees ({100 * ill / rows:.1f}%).",
+                ),
+                ("", f"{known:,} rows go to {self.out / 'wilt.csv'}, and to fit;"),
+                ("", f"{new:,} rows to {self.out / 'new.csv'}, which nothing sees until the end."),
+            ]
+        )
+        table = self.out / "wilt.csv"
+        self._typed(
+            f"fit {table} --target {TARGET} \\",
+            f'--goal "{GOAL}" \\',
+            f"--out {self.folder} --effort quick",
+        )
+
+    def _typed(self, first: str, *more: str) -> None:
+        self.screen.line()
+        for line in (f"$ {command()} {first}", *(f"    {words}" for words in more)):
+            self.screen.line(Text(self.screen.say(line), "bold cyan"))
+
+    def _fit(self) -> Made:
+        uses = Uses(target=(TARGET,))
+        goal = Goal.parse(GOAL)
+        fitting = Fitting(self.out / "wilt.csv", goal, uses, SETTINGS, quiet=self.quiet)
+        made = fitting.make(self.folder, force=True)
+        if not self.quiet:
+            show_outcome(self.screen, made.run)
+        return made
+
+    def _predict(self) -> Decided:
+        new, out = self.out / "new.csv", self.out / "decisions.csv"
+        deciding = Deciding(Scorer.open(self.folder), new, Wanted())
+        found = deciding.write(out, lambda share: None)
+        return Decided(Run.open(self.folder), new, out, found)
+
+    def _keep_scores(self, judged: Judged) -> None:
+        """Labels and scores of the new rows, for the commands that take scores from anywhere."""
+        pairs = zip(judged.rows.y.tolist(), judged.rows.scores.tolist(), strict=True)
+        lines = "".join(f"{label},{score!r}\n" for label, score in pairs)
+        write_text(self.out / "scores.csv", "label,score\n" + lines)
+
+    def _closing(self, decided: Decided, judged: Judged, look: SecondLook) -> None:
+        screen, run = self.screen, self.folder
+        self._typed(f"predict {run} {decided.file} \\", f"--out {decided.out}")
+        decided.show(screen)
+        self._typed(f"evaluate {run} {decided.file}")
+        screen.line()
+        screen.facts(judged.outcome())
+        screen.line()
+        screen.facts([("Why a proof", look.sentence())])
+        screen.line()
+        screen.facts(
+            [
+                ("Report", Text(screen.say(str(run / "report.html")), "bold")),
+                ("Try next", f"{command()} explain {run}"),
+                ("", f"{command()} monitor {run} {decided.file}"),
+                ("", f'{command()} tune {self.out / "scores.csv"} --goal "maximize f_beta(2)"'),
+                ("", f"{command()} fit your.csv --target COL --goal TEXT --out run"),
+            ]
+        )
 
 
 @contextmanager
@@ -80,122 +222,3 @@ def _working(what: str, quiet: bool) -> Iterator[None]:
         return
     with screen.console.status(screen.say(f"{what} …")):
         yield
-
-
-# --- files --------------------------------------------------------------------------------------
-
-
-def _names() -> list[str]:
-    return ["scores.csv", *(f"{name}.{kind}" for name in GOALS for kind in ("json", "svg"))]
-
-
-def _write(out: Path, found: Experiment) -> None:
-    """Draw everything, then write: scores of the tune rows, rules, trade-offs."""
-    drawn = {t.name: tradeoff.render(t.rule, Path("plot.svg")) for t in found.told}
-    pairs = zip(found.tune.y.tolist(), found.tune.scores.tolist(), strict=True)
-    table = "label,score\n" + "".join(f"{label},{score!r}\n" for label, score in pairs)
-    write_bytes(out / "scores.csv", table.encode())
-    for told in found.told:
-        told.rule.save(out / f"{told.name}.json")
-        write_bytes(out / f"{told.name}.svg", drawn[told.name])
-
-
-# --- the screen ---------------------------------------------------------------------------------
-
-
-def _show(screen: Screen, found: Experiment, out: Path | None) -> None:
-    screen.line()
-    screen.facts(_opening(found))
-    rows, gaps = _rows(found.told)
-    screen.table(("", "tune", "test", ""), rows, numeric=(1, 2), gaps=gaps)
-    for told in found.told:
-        if not told.rule.feasible:
-            screen.facts(outcome(told.rule))
-            screen.line()
-    retried = next(told for told in found.told if told.name == RETRIED)
-    screen.line(f"{retried.rule.goal}, on the tune rows:", "bold")
-    tradeoff.show(screen, retried.rule)
-    screen.facts([("Second look", _second_look(found))])
-    screen.line()
-    screen.facts(_proof(found))
-    screen.line()
-    screen.facts(_next_steps(out))
-
-
-def _opening(found: Experiment) -> list[tuple[str, str]]:
-    train, tuning, testing = (p.about() for p in (found.train, found.tune, found.test))
-    rows = train["rows"] + tuning["rows"] + testing["rows"]
-    positives = train["positives"] + tuning["positives"] + testing["positives"]
-    return [
-        (
-            "Data",
-            f"wilt: {count(rows, 'segment')} of a satellite image, {positives} show diseased trees "
-            f"({100 * positives / rows:.1f}%). The published split has a shifted prior (1.7% "
-            "positive, then 37.4%), so the rows are pooled and split anew.",
-        ),
-        (
-            "Split",
-            f"train {train['rows']:,}, tune {tuning['rows']:,} ({tuning['positives']} positive), "
-            f"test {testing['rows']:,} ({testing['positives']}), stratified, seed {SEED}; no "
-            "threshold was chosen on the test rows",
-        ),
-        ("Model", f"{MODEL} (scikit-learn)"),
-    ]
-
-
-def _rows(told: tuple[Told, ...]) -> tuple[list[tuple[str | Text, ...]], list[int]]:
-    """Rows of the table, and the places of the last row of each goal."""
-    rows: list[tuple[str | Text, ...]] = []
-    gaps: list[int] = []
-    for t in told:
-        nearest = "" if t.rule.feasible else " (nearest; NOT FEASIBLE)"
-        rows.append((Text(str(t.rule.goal), "bold"), "", "", ""))
-        rows.append((f"  {t.rule.operating_point()}{nearest}", "", "", ""))
-        values = number(t.tuned.value), number(t.tested.value)
-        rows.append((f"  {t.rule.goal.objective}", *values, ""))
-        for tuned, tested in zip(t.tuned.kept, t.tested.kept, strict=True):
-            remark = _REMARKS[tuned.holds, tested.holds]
-            rows.append(
-                (f"  {tuned.constraint}", number(tuned.value), number(tested.value), remark)
-            )
-        gaps.append(len(rows) - 1)
-    return rows, gaps[:-1]
-
-
-def _second_look(found: Experiment) -> str:
-    broke = [constraint for told in found.told for constraint in told.broke()]
-    here = f"{', '.join(broke)} held on tune and broke on test. " if broke else ""
-    return (
-        f"{here}With the tune and test rows shuffled {SHUFFLES} times, same model, "
-        f'"{GOALS[RETRIED]}" was met on the tune rows and broken on the test rows in '
-        f"{found.broken} of them: rows flatter the threshold that was chosen on them."
-    )
-
-
-def _proof(found: Experiment) -> list[tuple[str, str]]:
-    proof = found.proven.certificate
-    assert proof is not None
-    fresh = found.plan.best_with(2 * found.plan.size)
-    bought = "" if fresh is None else f"; {fresh.rows:,} would for {fresh.point}"
-    return [
-        ("Proof", f"{found.proven.goal}, chosen on the test rows in an order fixed on the others:"),
-        ("", f"{found.proven.operating_point()}. {proof.findings[0].sentence()}."),
-        ("", f"at {100 * proof.confidence:g}% confidence, {found.proven.sentence()}"),
-        ("Labels", f"{found.plan.needs[0]}{bought}."),
-    ]
-
-
-def _next_steps(out: Path | None) -> list[tuple[str, str]]:
-    setpoint = command()
-    if out is None:
-        return [
-            ("Try next", f"{setpoint} demo --out demo"),
-            ("", f"{setpoint} certify --help"),
-            ("", f"{setpoint} metrics recall"),
-        ]
-    table = out / "scores.csv"
-    return [
-        ("Written", f"{out}: {', '.join(_names())}"),
-        ("Try next", f'{setpoint} tune {table} --goal "maximize f_beta(2)"'),
-        ("", f"{setpoint} metrics f_beta"),
-    ]

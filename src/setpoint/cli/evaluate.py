@@ -23,7 +23,7 @@ from setpoint.cli.options import (
     Weight,
 )
 from setpoint.cli.output import Code, Json, Screen, command, print_json
-from setpoint.cli.promise import judge_run
+from setpoint.cli.promise import Judged
 from setpoint.cli.proof import told_short
 from setpoint.cli.results import data_line, decided_facts, show_kept
 from setpoint.cli.rows import Rows
@@ -78,8 +78,12 @@ def evaluate(
     """Load, read, judge, print; see :func:`setpoint.evaluate`."""
     if rule_file.is_dir():
         columns = Columns(label, score, scores, positive, weight, group, query)
-        holds = judge_run(rule_file, file, columns, as_json)
-        if not holds:
+        judged = Judged.of(rule_file, file, columns)
+        if as_json:
+            print_json(judged.record())
+        else:
+            judged.show(Screen.open())
+        if not judged.found.holds:
             raise typer.Exit(Code.INFEASIBLE)
         return
     rule = load_rule(rule_file)

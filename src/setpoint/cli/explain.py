@@ -82,6 +82,8 @@ def _fate(run: Run, name: str, why: str, weights: dict[str, float]) -> str:
         return "no weight: what it says adds nothing to the others"
     if why == "for the referee":
         return "only to compare with"
+    if not run.about["finished"]:
+        return "not fitted: the run was stopped before"
     chosen = "" if run.comparison is None else run.comparison.sentence
     alone = next((s for s in chosen.split(". ") if "alone is better" in s), "")
     return alone.rstrip(".") or "not in the stack"

@@ -52,6 +52,10 @@ Exit codes
   3    not feasible, or NOT PROVEN; the run is written all the same
   130  stopped by Ctrl-C; the best so far is written
 """
+_LOOKED = (
+    "the certify rows had their say when this fit was stopped, too: if that made you go on, they "
+    "were looked at twice, and the confidence is a little less"
+)
 
 
 def fit(
@@ -183,10 +187,42 @@ def fit(
         "compare": not compare,
         "random_state": seed,
     }
-    fitting = Fitting(file, wanted, uses, settings, limit, as_json)
-    run = fitting.go(out, force)
-    if not run.met:
+    made = Fitting(file, wanted, uses, settings, limit, quiet=as_json).make(out, force)
+    if as_json:
+        print_json(made.record())
+    else:
+        made.show(Screen.open())
+    if not made.run.met:
         raise typer.Exit(Code.INFEASIBLE)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A run that was fitted and written, and what it was given."""
+
+    run: Run
+    given: Given
+    file: Path
+    resumed: bool
+
+    def show(self, screen: Screen) -> None:
+        """Print what came of it; the plan was printed before."""
+        show_outcome(screen, self.run)
+        screen.line()
+        screen.facts(next_facts(self.run, in_words(float(self.run.about["seconds"]))))
+
+    def record(self) -> dict[str, Any]:
+        """Plain data."""
+        run = self.run
+        fingerprint = {"fingerprint": run.about["fingerprint"]}
+        return {
+            **record(run),
+            "data": {"file": str(self.file), **self.given.record(), **fingerprint},
+            "plan": list(run.facts["plan"]),
+            "resumed": self.resumed,
+            "written": {"run": str(run.folder), "report": str(run.folder / "report.html")},
+            "next": f"{command()} predict {run.folder} new.csv --out decisions.csv",
+        }
 
 
 @dataclass(frozen=True)
@@ -202,7 +238,8 @@ class Fitting:
         Of :class:`setpoint.GoalClassifier`.
     limit : float or None
         Seconds after which no model is begun.
-    as_json : bool
+    quiet : bool
+        Whether neither plan nor progress are shown.
     """
 
     file: Path
@@ -210,25 +247,18 @@ class Fitting:
     uses: Uses
     settings: dict[str, Any]
     limit: float | None = None
-    as_json: bool = False
+    quiet: bool = False
 
-    def go(self, out: Path, force: bool = False) -> Run:
-        """Read, fit, save, print."""
+    def make(self, out: Path, force: bool = False) -> Made:
+        """Read, show the plan, fit, save."""
         folder = claim(out, self._asked(), force, self.file)
         given = read_given(self.file, self.goal, self.uses)
-        screen = Screen.open()
-        classifier = self._fitted(given, folder, screen)
+        classifier = self._fitted(given, folder)
+        if folder.looked and classifier.certificate_ is not None:
+            classifier.notes_ += (_LOOKED,)
         self._save(classifier, folder)
         folder.finish()
-        run = Run.open(folder.path)
-        time = in_words(float(run.about["seconds"]))
-        if self.as_json:
-            print_json(self._record(run, given, folder))
-        else:
-            show_outcome(screen, run)
-            screen.line()
-            screen.facts(next_facts(run, time))
-        return run
+        return Made(Run.open(folder.path), given, self.file, folder.resumed)
 
     def _asked(self) -> dict[str, Any]:
         """What makes it the same fit when it is called again."""
@@ -261,15 +291,15 @@ class Fitting:
         )
         return made
 
-    def _fitted(self, given: Given, folder: Folder, screen: Screen) -> GoalClassifier:
+    def _fitted(self, given: Given, folder: Folder) -> GoalClassifier:
         """Fit; what came to nothing leaves nothing behind, what was done is kept."""
 
         def planned(plan: FitPlan) -> None:
-            if not self.as_json:
-                self._show_plan(screen, given, plan, folder)
+            if not self.quiet:
+                self._show_plan(Screen.open(), given, plan, folder)
             folder.begin(self._asked())
 
-        with Live(planned, self.as_json) as live:
+        with Live(planned, self.quiet) as live:
             made = self._classifier(given, folder, live)
             try:
                 return made.fit(given.X, given.target.y, **given.more)
@@ -313,17 +343,3 @@ class Fitting:
                 *resumed,
             ]
         )
-
-    def _record(self, run: Run, given: Given, folder: Folder) -> dict[str, Any]:
-        return {
-            **record(run),
-            "data": {
-                "file": str(self.file),
-                **given.record(),
-                "fingerprint": run.about["fingerprint"],
-            },
-            "plan": list(run.facts["plan"]),
-            "resumed": folder.resumed,
-            "written": {"run": str(run.folder), "report": str(run.folder / "report.html")},
-            "next": f"{command()} predict {run.folder} new.csv --out decisions.csv",
-        }

@@ -34,12 +34,15 @@ class Folder:
         Whether finished parts of the same fit lie in it.
     finished : bool
         Whether a run that was fitted to its end lies in it.
+    looked : bool
+        Whether the same fit was stopped before and has left its best so far.
     """
 
     path: Path
     made: Path | None
     resumed: bool
     finished: bool
+    looked: bool = False
 
     @property
     def work(self) -> Path:
@@ -106,7 +109,8 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
                 f'"{out}" holds a fit of something else that was not finished; name another folder '
                 "as --out, or say --force to begin anew in it."
             )
-        return Folder(out, None, resumed=same, finished=whole and _finished(out))
+        finished = whole and _finished(out)
+        return Folder(out, None, same, finished, looked=same and whole and not finished)
     if not force:
         raise FileError(
             f'"{out}" holds a finished run; say --force to fit again and replace it, or name '

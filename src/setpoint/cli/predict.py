@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,10 +86,11 @@ def predict(
     wanted = Wanted(tuple(ids or ()), score, everything, group)
     with _bar(quiet=as_json) as tick:
         found = Deciding(Scorer.open(folder), file, wanted).write(out, tick)
+    told = Decided(run, file, out, found)
     if as_json:
-        print_json(_record(run, file, out, found))
+        print_json(told.record())
     else:
-        _show(Screen.open(), run, file, out, found)
+        told.show(Screen.open())
 
 
 @contextmanager
@@ -107,79 +109,81 @@ def _bar(quiet: bool) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
-# --- what is said -----------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """New rows that were decided, and what is said of them."""
 
+    run: Run
+    file: Path
+    out: Path
+    found: Found
 
-def _drift(run: Run, found: Found) -> tuple[str, bool] | None:
-    """The share decided positive beside that of the rows it was last known of."""
-    known = run.flagged
-    if known is None or run.rule.task.kind != "binary" or run.rule.kind == "top-k":
-        return None
-    then, rows = known
-    here = _positives(run, found) / found.rows
-    error = math.sqrt(max(then * (1 - then), 1 / (rows + found.rows)) * (1 / rows + 1 / found.rows))
-    far = abs(here - then) > _APART * error
-    where = "certify rows" if run.report["fresh"] else "out-of-fold rows"
-    said = f"{_percent(here)} of these rows, {_percent(then)} of the {where}"
-    if far:
-        said += ": these may be unlike the rows of the fit; check some with labels"
-    return said, far
+    def drift(self) -> tuple[str, bool] | None:
+        """The share decided positive beside that of the rows it was last known of; whether far."""
+        run, rows = self.run, self.found.rows
+        known = run.flagged
+        if known is None or run.rule.task.kind != "binary" or run.rule.kind == "top-k":
+            return None
+        then, of = known
+        here = self.found.counts[DECISION].get(str(run.facts["positive"]), 0) / rows
+        spread = max(then * (1 - then), 1 / (of + rows))
+        far = abs(here - then) > _APART * math.sqrt(spread * (1 / of + 1 / rows))
+        where = "certify rows" if run.report["fresh"] else "out-of-fold rows"
+        said = f"{_percent(here)} of these rows, {_percent(then)} of the {where}"
+        if far:
+            said += ": these may be unlike the rows of the fit; check some with labels"
+        return said, far
 
+    def record(self) -> dict[str, Any]:
+        """Plain data."""
+        run, found, drift = self.run, self.found, self.drift()
+        return {
+            "run": str(run.folder),
+            "goal": run.goal,
+            "data": {"file": str(self.file), "rows": found.rows, "ignored": found.ignored},
+            "operating_point": run.rule.operating_point(),
+            "decided": found.counts,
+            "drift": None if drift is None else {"sentence": drift[0], "far": drift[1]},
+            "written": {"decisions": str(self.out)},
+        }
 
-def _positives(run: Run, found: Found) -> int:
-    return found.counts[DECISION].get(str(run.facts["positive"]), 0)
+    def show(self, screen: Screen) -> None:
+        """Print the screen."""
+        run, found, drift = self.run, self.found, self.drift()
+        facts = [
+            ("Run", f"{run.folder}: {run.goal}; {run.status}"),
+            ("Data", f"{self.file}: {count(found.rows, 'row')}"),
+        ]
+        if found.ignored:
+            names = listing((f'"{name}"' for name in found.ignored), most=6)
+            facts.append(("", f"passed over: {names}"))
+        facts.append(("Operating point", run.rule.operating_point()))
+        facts += [
+            ("Decided" if name == DECISION else name, self._counted(name, counts))
+            for name, counts in found.counts.items()
+        ]
+        if drift is not None:
+            facts.append(("CAUTION" if drift[1] else "", drift[0]))
+        facts.append(("Written", str(self.out)))
+        if drift is not None and drift[1]:
+            folder = shlex.quote(str(run.folder))
+            facts.append(("Check it", f"{command()} evaluate {folder} labelled.csv"))
+        screen.line()
+        screen.facts(facts)
 
-
-def _decided(run: Run, name: str, counts: dict[str, int], rows: int) -> str:
-    """How many rows were decided as what."""
-    undecided = rows - sum(counts.values())
-    rest = f"; {undecided:,} left empty, undecided" if undecided else ""
-    target, positive = run.facts["target"], run.facts["positive"]
-    if name == DECISION and positive is not None:
-        many = counts.get(str(positive), 0)
-        return f"{target} = {positive}: {many:,} of {count(rows, 'row')}{rest}"
-    if name != DECISION:
-        return f"{counts.get('1', 0):,} of {count(rows, 'row')}"
-    return ", ".join(f"{word} {many:,}" for word, many in sorted(counts.items())) + rest
+    def _counted(self, name: str, counts: dict[str, int]) -> str:
+        """How many rows were decided as what."""
+        rows, facts = self.found.rows, self.run.facts
+        undecided = rows - sum(counts.values())
+        rest = f"; {undecided:,} left empty, undecided" if undecided else ""
+        positive = facts["positive"]
+        if name == DECISION and positive is not None:
+            many = counts.get(str(positive), 0)
+            return f"{facts['target']} = {positive}: {many:,} of {count(rows, 'row')}{rest}"
+        if name != DECISION:
+            return f"{counts.get('1', 0):,} of {count(rows, 'row')}"
+        return ", ".join(f"{word} {many:,}" for word, many in sorted(counts.items())) + rest
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
-
-
-def _record(run: Run, file: Path, out: Path, found: Found) -> dict[str, Any]:
-    drift, known = _drift(run, found), run.flagged
-    return {
-        "run": str(run.folder),
-        "goal": run.goal,
-        "data": {"file": str(file), "rows": found.rows, "ignored": found.ignored},
-        "operating_point": run.rule.operating_point(),
-        "decided": found.counts,
-        "share_when_fitted": None if known is None or drift is None else known[0],
-        "drift": None if drift is None else {"sentence": drift[0], "far": drift[1]},
-        "written": {"decisions": str(out)},
-    }
-
-
-def _show(screen: Screen, run: Run, file: Path, out: Path, found: Found) -> None:
-    facts = [
-        ("Run", f"{run.folder}: {run.goal}; {run.status}"),
-        ("Data", f"{file}: {count(found.rows, 'row')}"),
-    ]
-    if found.ignored:
-        names = listing((f'"{name}"' for name in found.ignored), most=6)
-        facts.append(("", f"passed over: {names}"))
-    facts.append(("Operating point", run.rule.operating_point()))
-    facts += [
-        ("Decided" if name == DECISION else name, _decided(run, name, counts, found.rows))
-        for name, counts in found.counts.items()
-    ]
-    drift = _drift(run, found)
-    if drift is not None:
-        facts.append(("CAUTION" if drift[1] else "", drift[0]))
-    facts.append(("Written", str(out)))
-    if drift is not None and drift[1]:
-        folder = shlex.quote(str(run.folder))
-        facts.append(("Check it", f"{command()} evaluate {folder} labelled.csv"))
-    screen.line()
-    screen.facts(facts)

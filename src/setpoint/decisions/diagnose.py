@@ -14,10 +14,11 @@ from setpoint.decisions.choose import choose, kind_for, refuse_one_class
 from setpoint.decisions.diagnosis import Diagnosis
 from setpoint.decisions.landscape import Along, Landscape, Searched, landscape
 from setpoint.decisions.nearest import ALONE, Nearest, caps_of, nearest_goals
+from setpoint.decisions.outlook import outlook
 from setpoint.decisions.planner import POWER
 from setpoint.decisions.price import Price
 from setpoint.decisions.prices import prices
-from setpoint.decisions.provable import Labels, Outlook, Provable, outlook, score_words
+from setpoint.decisions.provable import Labels, Outlook, Provable, score_words
 from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Expression, Label, Task, take_in
 from setpoint.goals import Goal, check, lower
@@ -66,14 +67,13 @@ def diagnose(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from setpoint.decisions.diagnose import diagnose
+    >>> import numpy as np, setpoint as sp
     >>> random = np.random.default_rng(0)
     >>> y = random.random(2000) < 0.2
-    >>> scores = y + random.normal(size=2000)
-    >>> found = diagnose("maximize recall subject to precision >= 0.97", y, scores)
-    >>> found.feasible, str(found.nearest[0].goal)
-    (False, 'maximize recall subject to precision >= 0.9')
+    >>> scores = 2 * y + random.normal(size=2000)
+    >>> found = sp.diagnose("maximize f1 subject to precision >= 0.9, recall >= 0.6", y, scores)
+    >>> found.feasible, [near.relaxed for near in found.nearest]
+    (False, [('precision >= 0.76',), ('recall >= 0.37',), ('precision >= 0.81', 'recall >= 0.54')])
     """
     delta = check_confidence(confidence)
     if not is_real(power) or not 0.5 <= power < 1:

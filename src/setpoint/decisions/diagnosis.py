@@ -140,9 +140,7 @@ class Diagnosis:
                 "frontier": None if frontier is None else Frontier.from_json(frontier),
             }
             return cls(**{**given, **own})
-        except SetpointError:
-            raise
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (SetpointError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise FileError(f"this diagnosis is damaged: {error!r}. Diagnose again") from error
 
 

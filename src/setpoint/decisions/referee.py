@@ -4,10 +4,9 @@ Every entrant decides rows by a rule that other folds chose, so that no threshol
 rows it was tuned on. How they differ is read from a paired bootstrap: rows are drawn with
 replacement within their folds, the same rows for everybody. Each draw gives the goal's merit,
 
-    merit = ± objective − Σ price · shortfall          price = max(5, 1/room)
+    merit = ± objective − Σ price · shortfall
 
-with room the distance of the bound from the end of its scale: to break fpr <= 0.02 by 0.02 costs as
-much as all recall. Rows that look alike (same fold, label, group, decisions) are one unit with a
+Rows that look alike (same fold, label, group, decisions) are one unit with a
 count, so that a draw is one multinomial per fold.
 """
 
@@ -22,17 +21,17 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint.decisions.applied import with_decisions
+from setpoint.decisions.breaking import price_of
 from setpoint.decisions.comparison import Comparison, Contender, Difference, verdict_of
 from setpoint.decisions.evaluate import Kept
 from setpoint.decisions.operating import OperatingPoint
 from setpoint.decisions.problem import Point, Problem
-from setpoint.expressions import Columns, Constraint
+from setpoint.expressions import Columns
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, lower
 
 DRAWS = 500
 LEVEL = 0.05  #: of the paired intervals, two-sided
-_LEAST_PRICE = 5.0
 _WORK = 2_000_000  #: rows times draws times entrants, about
 
 
@@ -198,22 +197,6 @@ class _Worth:
         )
         lost = sum(p * s for p, s in zip(self.prices, short, strict=False))
         return self.sign * self.value(point) - self.scale * lost
-
-
-def price_of(constraint: Constraint) -> float:
-    """What a unit of shortfall costs: max(5, 1/room).
-
-    >>> from setpoint.goals import Goal
-    >>> goal = Goal.parse("maximize recall subject to precision >= 0.8, fpr <= 0.02")
-    >>> [round(price_of(c), 6) for c in goal.constraints]
-    [5.0, 50.0]
-    """
-    if constraint.right.needs():
-        return _LEAST_PRICE
-    bound = float(constraint.right.read({}).value)
-    low, high = constraint.left.interval()
-    room = high - bound if constraint.op == ">=" else bound - low
-    return max(_LEAST_PRICE, 1 / room) if 0 < room < math.inf else _LEAST_PRICE
 
 
 def _units(

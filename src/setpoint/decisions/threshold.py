@@ -22,11 +22,11 @@ def best_threshold(problem: Problem) -> tuple[Point, float]:
 
 
 def tune_threshold(
-    problem: Problem, sweep: Sweep | None = None, allowed: np.ndarray | None = None
+    problem: Problem, sweep: Sweep | None = None, index: int | None = None
 ) -> DecisionRule:
-    """The best threshold, exactly: every candidate is looked at, or those ``allowed``."""
+    """The best threshold, exactly: every candidate is looked at; or the one at an index."""
     sweep = Sweep(problem.columns) if sweep is None else sweep
-    found = judged(problem, sweep, allowed)
+    found = judged(problem, sweep, index)
     threshold = float(sweep.thresholds[found.index])
     frontier = _frontier(problem, sweep, found.readings, [found.index, *found.nearest])
     parts = {"threshold": threshold, "frontier": frontier}
@@ -55,16 +55,17 @@ class Judged(NamedTuple):
     readings: Scan
 
 
-def judged(problem: Problem, candidates: Candidates, allowed: np.ndarray | None = None) -> Judged:
+def judged(problem: Problem, candidates: Candidates, index: int | None = None) -> Judged:
     """Look at every candidate; choose the best; say what is reachable and what binds.
 
-    With ``allowed`` the best of those is chosen, where one of them is feasible.
+    With ``index`` that one is taken.
     """
     readings = problem.scan(candidates)
-    index, feasible = readings.choose()
-    if allowed is not None:
-        inside = readings.best(readings.feasible() & allowed)
-        index, feasible = (index, feasible) if inside is None else (inside, True)
+    best, feasible = readings.choose()
+    if index is None:
+        index = best
+    else:
+        feasible = bool(readings.feasible()[index])
     point = _point(problem, candidates, index)
     undefined = readings.merit == -np.inf
     nearest = [int(np.argmin(np.where(undefined, np.inf, e))) for e in readings.excess]

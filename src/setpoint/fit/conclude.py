@@ -2,7 +2,7 @@
 
 1. stack     members weighed on out-of-fold outputs; metric-driven ones stay only if the rows tell
              the stack with them apart from the one without
-2. rule      chosen on out-of-fold scores, with the margin
+2. rule      chosen on out-of-fold scores, with caution
 3. referee   against cross-entropy and LightGBM with tuned thresholds, on the same rows
 4. proof     one touch of the certify rows: the best rule that is proven there, tested in an order
              that the out-of-fold rows fix; else the rule of step 2, NOT PROVEN, and a portfolio is
@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -18,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from setpoint.datasets import Parts
-from setpoint.decisions import Certificate, DecisionRule, Fingerprint, certify, tune
+from setpoint.decisions import Certificate, DecisionRule, Fingerprint, certify, evaluate, tune
 from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.cautious import cautious
 from setpoint.decisions.certify import as_figures, examine
@@ -37,11 +38,12 @@ PORTFOLIO = "portfolio"
 _MANY_CLASSES = 8  #: with more, the referee decides by argmax: offsets of every fold take too long
 _AFTER = (
     "The rows are out-of-fold: these are figures, and prove nothing. A proof was tried on {:,} "
-    "rows that nothing had seen, and failed; then they went back into training."
+    "rows that nothing had seen, and was not to be had at its price; then they went back into "
+    "training."
 )
 _FIGURES = (
-    "Nothing was proven on these rows: the rule is the one chosen on out-of-fold rows, with its "
-    "margin, and what stands here are its figures."
+    "Nothing was proven on these rows: the rule is the one chosen on out-of-fold rows, with "
+    "caution, and what stands here are its figures."
 )
 
 
@@ -53,8 +55,10 @@ class Choice:
     ----------
     kind : str or None
         Of the rule.
-    margin : float or None
-        z of every constraint; None is the usual one, 0 none.
+    caution : float
+        Of the rule; see :mod:`setpoint.decisions.cautious`.
+    proof_price : float
+        The most that a proof may cost, in units of the objective.
     confidence : float
     main : tuple of str
         Members that may decide; the others are there for the referee.
@@ -65,8 +69,9 @@ class Choice:
     """
 
     kind: str | None
-    margin: float | None
+    caution: float
     confidence: float
+    proof_price: float
     main: tuple[str, ...]
     driven: tuple[str, ...] = ()
     plain: str | None = None
@@ -158,28 +163,27 @@ class Conclusion:
 
     # --- the referee -----------------------------------------------------------------------------
 
-    def entrant(self, name: str, names: Sequence[str], margin: float | None) -> Entrant:
+    def entrant(self, name: str, names: Sequence[str], caution: float) -> Entrant:
         """Somebody who decides the held rows by rules of other folds."""
         raw = not all(self.run.named(n).probable for n in names)  # type: ignore[union-attr]
         task = replace(self.task, score="raw" if raw else "probability")
         columns = self.columns(self.held, self.crossed(names), task)
         if ranks_only(self.goal):
             return Entrant(name, columns, "the ranking")
-        decided = cross_decided(columns, self.fold, self._chooser(margin))
-        words = "threshold with margin" if margin != 0 and self.goal.constraints else "tuned"
+        decided = cross_decided(columns, self.fold, self._chooser(caution))
+        words = "cautious threshold" if caution != 0 and self.goal.constraints else "tuned"
         return Entrant(name, decided, words)
 
-    def _chooser(self, margin: float | None) -> Callable[[Columns], DecisionRule]:
+    def _chooser(self, caution: float) -> Callable[[Columns], DecisionRule]:
         kind = kind_for(self.goal, self.task.kind, self.choice.kind)
         if kind == "offsets" and len(self.task.classes or ()) > _MANY_CLASSES:
             kind = "argmax"
         by = self._by(kind)
 
         def chosen(columns: Columns) -> DecisionRule:
-            if margin == 0:
+            if caution == 0:
                 return choose(self.goal, columns, kind, by, None, self.job.seed)
-            found = cautious(self.goal, columns, kind, by=by, seed=self.job.seed, margin=margin)
-            return found[0]
+            return cautious(self.goal, columns, kind, by=by, seed=self.job.seed, caution=caution)
 
         return chosen
 
@@ -192,16 +196,16 @@ class Conclusion:
         names = tuple(n for n in self.choice.main if n in ran)
         driven = tuple(n for n in names if n in self.choice.driven)
         plain = tuple(n for n in names if n not in driven)
-        margin, why = self.choice.margin, ""
+        caution, why = self.choice.caution, ""
         if len(names) == 1:
             return names[0], names, why
         if not plain:
             return PORTFOLIO, names, why
-        entrants = [self.entrant(PORTFOLIO, plain, margin)]
+        entrants = [self.entrant(PORTFOLIO, plain, caution)]
         if driven:
-            entrants.append(self.entrant("with", names, margin))
+            entrants.append(self.entrant("with", names, caution))
         if self.choice.trees in plain and len(plain) > 1:
-            entrants.append(self.entrant("single", (str(self.choice.trees),), margin))
+            entrants.append(self.entrant("single", (str(self.choice.trees),), caution))
         bout = Bout.of(self.goal, entrants, self.fold, self.job.seed)
         chosen = plain
         if driven:
@@ -222,7 +226,7 @@ class Conclusion:
 
     def compare(self, name: str, names: tuple[str, ...], verdicts: dict[str, str], why: str) -> Any:
         """The comparison of who decides with the baselines."""
-        entrants = [self.entrant(name, names, self.choice.margin)]
+        entrants = [self.entrant(name, names, self.choice.caution)]
         for label, member in self.baselines():
             entrants.append(self.entrant(label, (member,), 0))
         if len(entrants) == 1:
@@ -246,7 +250,7 @@ class Conclusion:
         self.name, self.names, self.why = self.main()
         self.stack = self.stacked(self.names)
         self.held_scores = self.scores(self.stack)
-        self.rule, notes = self._rule(self.held_scores, self.task, self.choice.margin)
+        self.rule, notes = self._rule(self.held_scores, self.task, self.choice.caution)
         self.notes += notes
         if len(self.parts.certify):
             rows = self.job.rows.encoder.encode(self.job.rows.rows("raw", self.parts.certify))
@@ -270,10 +274,10 @@ class Conclusion:
         made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
         fresh = len(tried.parts.certify)
         self.certificate = as_figures(made, _AFTER.format(fresh), " on out-of-fold rows")
-        seen = "; ".join(
-            f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings
-        )
-        self.notes.append(f"the proof on {fresh:,} rows that nothing had seen failed: {seen}")
+        self.notes += [note for note in tried.notes if note not in self.notes]
+        told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
+        seen = "; ".join(told)
+        self.notes.append(f"on {fresh:,} rows that nothing had seen, before they were used: {seen}")
         self.verdicts = tried.verdicts_of() | {self.name: tried.certificate.verdict}
         return self
 
@@ -303,7 +307,7 @@ class Conclusion:
         )
 
     def _rule(
-        self, scores: np.ndarray, task: Task, margin: float | None
+        self, scores: np.ndarray, task: Task, caution: float
     ) -> tuple[DecisionRule, tuple[str, ...]]:
         return choose_rule(
             self.job.goal,
@@ -311,7 +315,7 @@ class Conclusion:
             **self.given(self.held, scores),
             kind=self.choice.kind,
             seed=self.job.seed,
-            margin=margin,
+            caution=caution,
         )
 
     def _prove(self, certify_scores: np.ndarray) -> tuple[DecisionRule, Certificate]:
@@ -332,11 +336,29 @@ class Conclusion:
                 reference=reference,
                 random_state=self.job.seed,
             )
-            if found.proven:
-                assert found.certificate is not None
+            if found.certificate is not None and found.proven and self._affordable(found):
                 return replace(found, frontier=rule.frontier), found.certificate
         figures = certify(goal, rule, **given, confidence=sure)
         return rule, as_figures(figures, _FIGURES) if goal.constraints else figures
+
+    def _affordable(self, proven: DecisionRule) -> bool:
+        """Whether a proven rule costs no more of the objective than a proof may cost."""
+        given = self.given(self.held, self.held_scores)
+        ours, theirs = (evaluate(r, **given).value for r in (self.rule, proven))
+        if ours is None:
+            return True
+        low, high = self.goal.objective.interval()
+        scale = 1.0 if math.isfinite(high - low) else max(abs(ours), 1e-12)
+        cost = math.inf if theirs is None else self.goal.sign * (ours - theirs) / scale
+        if cost <= self.choice.proof_price:
+            return True
+        what = self.goal.objective
+        value = "empty" if theirs is None else f"{theirs:.3g}"
+        self.notes.append(
+            f"a rule is proven, at {what} {value} where {ours:.3g} can be had without proof: more "
+            f"than proof_price={self.choice.proof_price:g} allows; say proof_price=1 to take it"
+        )
+        return False
 
     def _verdicts(self, outputs: dict[str, np.ndarray]) -> dict[str, str]:
         """What the certify rows say of the baselines' own rules."""

@@ -31,7 +31,7 @@ from setpoint.fit.network import Fitted, Part, Settings, device_of, fit_network
 from setpoint.goals import Task
 from setpoint.methods import Method
 
-INNER = 0.15  #: share of a fold's rows that stop a network where the held rows must not
+INNER = 0.1  #: share of a fold's rows that stop a network where the held rows must not
 MANY = 10_000  #: rows from which trees are worth several threads
 _EXTRA = {
     "extra_trees": True,

@@ -46,7 +46,7 @@ class Settings:
     """How networks are trained; None is chosen by the method and the number of rows."""
 
     epochs: int = 100
-    steps: int | None = None  #: about so many steps instead, whatever the number of rows
+    steps: int | None = None  #: about so many steps instead, fewer from 10,000 rows on
     patience: int = 15
     batch_size: int | None = None
     learning_rate: float | None = None
@@ -132,7 +132,8 @@ class _Fit:
         self.size = settings.batch_size or batch_size(rows.target, task)
         self.batches = InMemory(rows.rows(), self.size, (rank(), world_size()))
         if settings.steps is not None:
-            epochs = max(4, round(settings.steps / max(1, self.batches.count())))
+            steps = min(settings.steps, max(600, 15_000_000 // max(len(rows.target), 1)))
+            epochs = max(4, round(steps / max(1, self.batches.count())))
             self.settings = replace(settings, epochs=epochs)
 
     def alone(self, method: Method) -> Fitted:

@@ -61,7 +61,8 @@ class Asked:
     kind: str | None
     effort: Effort
     folds: int | None
-    margin: float | None
+    caution: float
+    proof_price: float
     confidence: float
     compare: bool
     settings: Settings
@@ -99,12 +100,12 @@ class Asked:
                 f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
                 f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={self.method!r})"
             )
-        margin = 0.0 if self.model == "baseline" else self.margin
+        caution = 0.0 if self.model == "baseline" else self.caution
         members: list[Member] = [Trees()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
             members, why = [Linear(), *members], ["for the referee", *why]
-        choice = replace(self._choice(("trees",), (), "linear", "trees"), margin=margin)
+        choice = replace(self._choice(("trees",), (), "linear", "trees"), caution=caution)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
     def _one(self, task: Task) -> Recipe:
@@ -137,7 +138,8 @@ class Asked:
     def _choice(
         self, main: tuple[str, ...], driven: tuple[str, ...], plain: str, trees: str
     ) -> Choice:
-        return Choice(self.kind, self.margin, self.confidence, main, driven, plain, trees)
+        sure = self.confidence
+        return Choice(self.kind, self.caution, sure, self.proof_price, main, driven, plain, trees)
 
     def _folds(self, crossed: bool) -> int:
         if self.folds is not None:

@@ -57,7 +57,7 @@ class Effort:
     models : tuple of str
         On cross-entropy.
     steps : int
-        Of a network in one fold, about.
+        Of a network in one fold, at most about; fewer where rows are many.
     driven : bool
         Whether metric-driven members enter without a special reason.
     """
@@ -70,8 +70,8 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(3, ("linear", "trees"), 400, False),
-    "standard": Effort(5, ("linear", "trees", "extra trees", "mlp"), 600, False),
-    "thorough": Effort(10, ("linear", "trees", "extra trees", "slow trees", "mlp"), 2000, True),
+    "standard": Effort(5, ("linear", "trees", "extra trees", "mlp"), 1500, False),
+    "thorough": Effort(10, ("linear", "trees", "extra trees", "slow trees", "mlp"), 4000, True),
 }
 
 

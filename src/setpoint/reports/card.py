@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from setpoint.reports.page import count, figure, share, span
-from setpoint.reports.phrases import signed
+from setpoint.reports.phrases import labelled, signed
 from setpoint.reports.plain import number
 
 Record = Mapping[str, Any]
@@ -69,16 +69,17 @@ def _body(record: Record) -> str:
         *_figures(record),
         *_proof(record),
         *_compared(record),
+        *_cost(record),
         "## How to use it",
         _code(facts["usage"]),
         "## Training data",
         f"{_safe(facts['source'])}: {count(facts['rows'])} rows, target {_safe(facts['target'])}, "
-        f"fingerprint `{_safe(facts['fingerprint'])}`.",
+        f"fingerprint {_span(facts['fingerprint'])}.",
         _list(_part(name, sizes) for name, sizes in facts["parts"].items()),
         *_limitations(record),
         "## How it was made",
-        _list(_safe(line) for line in (*facts["plan"], *facts["notes"])),
-        _list(f"{_safe(k)}: `{_safe(v)}`" for k, v in facts["settings"].items()),
+        _list(map(_labelled, labelled((*facts["plan"], *facts["notes"])))),
+        _list(f"{_safe(k)}: {_span(v)}" for k, v in facts["settings"].items()),
         _list(f"{_safe(k)} {_safe(v)}" for k, v in facts["versions"].items()),
         "`report.html` beside this card has the figures, `report.json` every number.",
     ]
@@ -116,6 +117,13 @@ def _compared(record: Record) -> list[str]:
     return ["## Compared with baselines", _safe(signed(compared["sentence"]))]
 
 
+def _cost(record: Record) -> list[str]:
+    if not record["diagnosis"]:
+        return []
+    pairs = labelled(record["diagnosis"]["lines"])
+    return ["## What the limits cost", _list(map(_labelled, pairs))]
+
+
 def _limitations(record: Record) -> list[str]:
     """What a reader should know before relying on it."""
     lines = [f"{c['code']} {c['title']}: {c['sentence']}" for c in record["checks"]
@@ -126,7 +134,6 @@ def _limitations(record: Record) -> list[str]:
             lines.append(f"Few rows by {table['column']}: {', '.join(small[:8])}.")
     if not record["facts"]["finished"]:
         lines.append("The run was stopped before its plan was done.")
-    lines += (record["diagnosis"] or {}).get("lines", ())
     return ["## Limitations", _list(_safe(signed(line)) for line in lines)] if lines else []
 
 
@@ -140,7 +147,16 @@ def _list(lines: Any) -> str:
 
 
 def _code(lines: Any) -> str:
-    return "\n".join(f"    {line}" for line in lines)
+    return "\n".join(f"    {part}" for line in lines for part in line.splitlines())
+
+
+def _labelled(pair: tuple[str, str]) -> str:
+    return ": ".join(map(_safe, filter(None, pair)))
+
+
+def _span(text: Any) -> str:
+    """Text of a user as code; a browser must not see a tag even where a reader gets it wrong."""
+    return f"`{' '.join(str(text).split()).replace('`', chr(39)).replace('<', '&lt;')}`"
 
 
 def _safe(text: Any) -> str:

@@ -99,7 +99,8 @@ def key_figures(
     found = [replace(_figure(goal.objective, columns), role=OBJECTIVE)]
     if certificate is not None and certificate.value is not None:
         low, high = map(_finite, certificate.interval)
-        found[0] = replace(found[0], low=low, high=high, how=certificate.interval_how)
+        how = f"{certificate.interval_how}, as in the certificate"
+        found[0] = replace(found[0], low=low, high=high, how=how)
     for constraint in goal.constraints:
         if constraint.right.needs():
             body, asked = constraint.left - constraint.right, 0.0

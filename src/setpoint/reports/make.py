@@ -98,7 +98,7 @@ def make_report(
         "certificate": None if certificate is None else tell_certificate(certificate, rule),
         "plan": None if plan is None else tell_plan(plan),
         "diagnosis": None if diagnosis is None else tell_diagnosis(diagnosis),
-        "checks": [asdict(check) for check in checks],
+        "checks": [asdict(check) for check in sorted(checks, key=lambda c: c.code)],
     }
     record["left_out"] = _left_out(record)
     return Report(plain(record))

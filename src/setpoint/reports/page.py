@@ -15,7 +15,7 @@ from setpoint.reports.drawings import (
     roc_figure,
     tradeoff_figure,
 )
-from setpoint.reports.phrases import percent, signed
+from setpoint.reports.phrases import labelled, percent, signed
 from setpoint.reports.plain import number
 from setpoint.reports.whiskers import (
     bounds_figure,
@@ -73,8 +73,9 @@ def _template() -> Any:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        figure=figure, share=share, count=count, signed=signed, span=span, part=part, at=number
-    )
+        figure=figure, share=share, count=count, signed=signed, span=span, part=part, at=number,
+        labelled=labelled,
+    )  # fmt: skip
     return environment.get_template("page.html.j2")
 
 

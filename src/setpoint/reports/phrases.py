@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _CLAUSES = {
@@ -96,6 +98,21 @@ def signed(constraint: str) -> str:
     for plain, sign in _SIGNS.items():
         constraint = constraint.replace(f" {plain} ", f" {sign} ")
     return constraint
+
+
+def labelled(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """Lines of a block of text as label and words, where a wide gap parts them.
+
+    Examples
+    --------
+    >>> labelled(["binding   precision >= 0.7", "          and fpr <= 0.1", "Done."])
+    [('binding', 'precision ≥ 0.7'), ('', 'and fpr ≤ 0.1'), ('', 'Done.')]
+    """
+    found = []
+    for line in lines:
+        *label, words = re.split(r"\s{2,}", line.strip(), maxsplit=1)
+        found.append((label[0] if label else "", signed(words)))
+    return found
 
 
 def sentence(*clauses: str) -> str:

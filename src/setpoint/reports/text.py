@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from setpoint.reports.page import count, figure, span
-from setpoint.reports.phrases import signed
+from setpoint.reports.phrases import labelled, signed
 from setpoint.reports.plain import number
 
 Record = Mapping[str, Any]
@@ -30,7 +30,8 @@ def text_of(record: Record) -> str:
     if compared:
         lines += _wrapped("Referee", [*_rivals(compared), signed(compared["sentence"])])
     if record["diagnosis"]:
-        lines += _wrapped("Limits", map(signed, record["diagnosis"]["lines"]))
+        pairs = labelled(record["diagnosis"]["lines"])
+        lines += _wrapped("Limits", [": ".join(filter(None, pair)) for pair in pairs])
     if record["plan"]:
         lines += _wrapped("Labels", [signed(n["sentence"]) for n in record["plan"]["needs"]])
     lines += _wrapped(
