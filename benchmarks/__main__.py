@@ -1,5 +1,9 @@
 """``python -m benchmarks [NAME ...] [--json FILE]``: run the benchmarks, all or the named ones.
 
+``--quick`` runs those of a minute or less, ``--record`` keeps the figures for docs/results.md
+(``python -m benchmarks.results`` makes the page). The others of the page have commands of their
+own: ``benchmarks.peers``, ``benchmarks.portfolio``, ``benchmarks.bridging``.
+
 The exit code is 1 when a stated target is missed or the libraries disagree, else 0. Nothing else
 heavy should run meanwhile: the ratios are robust to a slow machine, not to a busy one.
 """
@@ -27,6 +31,7 @@ from benchmarks import (
     tune,
 )
 from benchmarks.harness import machine, write_json
+from benchmarks.results.recording import record
 
 BENCHMARKS = {
     "tune": tune.run,
@@ -42,6 +47,7 @@ BENCHMARKS = {
     "selective": selective.run,
     "selective_proof": selective_proof.run,
 }
+QUICK = ("imports", "steps", "bias", "certify", "f1bounds")
 WIDTH = 100
 
 
@@ -55,13 +61,16 @@ def main(arguments: list[str] | None = None) -> int:
     console.print(", ".join(f"{k} {v}" for k, v in about.items() if k != "simd"), highlight=False)
     console.print(f"numpy's SIMD extensions: {', '.join(about['simd'])}", highlight=False)
     figures = {}
-    for name in dict.fromkeys(options.names or BENCHMARKS):
+    for name in dict.fromkeys(options.names or (QUICK if options.quick else BENCHMARKS)):
         console.print()
         figures[name] = BENCHMARKS[name](console, options.repeats, options.rows)
     missed = sum(row["verdict"] == "MISSED" for rows in figures.values() for row in rows)
     if options.json:
         settings = {"repeats": options.repeats, "rows": options.rows}
         write_json(options.json, {"machine": about, **settings, "missed": missed, **figures})
+    if options.record:
+        for name, rows in figures.items():
+            record(name, f"python -m benchmarks {name}", rows)
     console.print()
     console.print(f"[red]{missed} MISSED[/red]" if missed else "[green]all targets held[/green]")
     return 1 if missed else 0
@@ -73,6 +82,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=" or ".join(BENCHMARKS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
+    parser.add_argument("--record", action="store_true", help="keep the figures for the page")
     parser.add_argument("--repeats", type=int, default=9, metavar="N", help="rounds (default 9)")
     parser.add_argument(
         "--rows",

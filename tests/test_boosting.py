@@ -124,7 +124,7 @@ def _catboost_trees(booster):
 def test_costs_that_are_all_one_are_the_librarys_own_log_loss(table, name, classes, weighted):
     X, y, several, w = table
     y, w = (y if classes == 2 else several), (w if weighted else None)
-    rounds = 10 if name == "catboost" and classes > 2 else 40
+    rounds = 6 if name == "catboost" and classes > 2 else 40
     own = OWN[name](X, y, w, classes, rounds, PARAMS[name])
     mine = {k: v for k, v in PARAMS[name].items() if k not in ("learning_rate", "eta")}
     for method in ("costs", "cross-entropy"):

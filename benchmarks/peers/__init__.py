@@ -1,7 +1,9 @@
-"""Other libraries, each in an environment of its own, asked through a subprocess.
+"""Other libraries beside Setpoint: the same rows, the same goal, the same judge for everybody.
 
-What both sides run (the batch, the written-out losses, the training loop) is here, and needs torch
-only: ``.peers/libauc/bin/python -m benchmarks.peers.libauc_runs`` prints the peer's side as JSON.
+scikit-learn and MAPIE are in the project's own environment. The others have one each in ``.peers``,
+made by ``setup_<name>.sh``, and are asked through a subprocess: what both sides run (batches,
+networks, training loops) is here and needs numpy and torch only. ``python -m benchmarks.peers``
+runs every comparison and records it for docs/results.md.
 """
 
 from __future__ import annotations
@@ -12,17 +14,22 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LIBAUC = ROOT / ".peers" / "libauc" / "bin" / "python"
 NOT_INSTALLED = "peer not installed: run benchmarks/peers/setup_libauc.sh"
 
 
 def libauc(rows: int, repeats: int) -> dict | None:
     """Figures of LibAUC on the batch of so many rows; None where it is not installed."""
-    if not LIBAUC.exists():
+    return ask("libauc", "libauc_runs", str(rows), str(repeats))
+
+
+def ask(peer: str, module: str, *words: str) -> dict | None:
+    """What a module here prints, as JSON, in the peer's Python; None where there is none."""
+    python = ROOT / ".peers" / peer / "bin" / "python"
+    if not python.exists():
         return None
-    words = [str(LIBAUC), "-m", "benchmarks.peers.libauc_runs", str(rows), str(repeats)]
+    command = [str(python), "-m", f"benchmarks.peers.{module}", *words]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"LibAUC's side failed:\n{done.stderr}")
+        raise RuntimeError(f"the side of {peer} failed:\n{done.stderr}")
     return json.loads(done.stdout)

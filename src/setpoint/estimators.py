@@ -22,7 +22,7 @@ from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets._matrix import take
 from setpoint.decisions import evaluate
-from setpoint.decisions.cautious import CAUTION
+from setpoint.decisions.cautious import MARGIN
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
 from setpoint.fit.fitting import Division, Done, fit_goal, refuse_columns
@@ -58,9 +58,9 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         ``"maximize recall subject to precision >= 0.9"``.
     model : {"auto", "linear", "trees", "mlp", "baseline"}, torch module or classifier
         "auto" is a portfolio: linear, boosted trees and an mlp, out-of-fold, stacked. "baseline" is
-        LightGBM with a tuned threshold and no caution. A module takes the encoded table, or an array
-        of more than two dimensions as it is, and gives one output per row for two classes, else
-        one per class or label. A classifier of scikit-learn is fitted on X as it is (text needs a
+        LightGBM with a tuned threshold and no margin. A module takes the encoded table, or an
+        array of more than two dimensions as it is, and gives one output per row for two classes,
+        else one per class or label. A classifier of scikit-learn is fitted on X as it is (text needs a
         pipeline of its own).
     method : str or Method
         "cross-entropy", "soft-set", "costs", "pairwise", for one network; "costs" also for a
@@ -83,9 +83,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     certify_size : float, optional
         Share of the rows kept for the proof, which nothing else touches; by default a quarter where
         the goal has constraints, else none.
-    caution : float
-        How much a shortfall counts that the rows leave possible, where the rule is chosen: see
-        :mod:`setpoint.decisions.cautious`. 0 is none.
+    margin : float
+        How many standard errors a constraint holds by on the rows the rule is chosen on; 0 is none.
     proof_price : float
         The most that a proof may cost, in units of the objective: a proven rule that is worse by
         more is not taken. 1 takes any.
@@ -168,8 +167,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         effort: str = "standard",
         folds: int | None = None,
         certify_size: float | None = None,
-        caution: float = CAUTION,
-        proof_price: float = 0.1,
+        margin: float = MARGIN,
+        proof_price: float = 0.2,
         compare: bool = True,
         time_limit: float | None = None,
         hidden: tuple[int, ...] = (128, 64),
@@ -194,7 +193,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         self.effort = effort
         self.folds = folds
         self.certify_size = certify_size
-        self.caution = caution
+        self.margin = margin
         self.proof_price = proof_price
         self.compare = compare
         self.time_limit = time_limit
@@ -350,7 +349,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             self.kind,
             effort(self.effort),
             self.folds,
-            float(self.caution),
+            float(self.margin),
             float(self.proof_price),
             float(self.confidence),
             bool(self.compare),
@@ -385,9 +384,11 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             raise KindError(
                 f"confidence={self.confidence!r}: a number between 0.5 and 1, for example 0.95"
             )
-        limits = {"caution": self.caution, "proof_price": self.proof_price}
-        for name, x in (limits | {"time_limit": self.time_limit}).items():
-            if not (x is None and name == "time_limit") and (not is_real(x) or not x >= 0):
+        limits: dict[str, Any] = {"margin": self.margin, "proof_price": self.proof_price}
+        if self.time_limit is not None:
+            limits["time_limit"] = self.time_limit
+        for name, x in limits.items():
+            if not is_real(x) or not x >= 0:
                 raise KindError(f"{name}={x!r}: a number, 0 or more")
         if self.listener is not None and not callable(self.listener):
             raise KindError(f"listener={self.listener!r}: a function of one event")

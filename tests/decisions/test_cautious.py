@@ -78,7 +78,7 @@ GOALS = {
 def test_it_is_the_best_of_those_with_the_margin(text, seed):
     y, s = drawn(seed)
     better, rate = GOALS[text]
-    value, _ = brute(y, s, better, rate, 1.5)
+    value, _ = brute(y, s, better, rate, 2.0)
     rule, share = cautious(Goal.parse(text), columns(y, s), "threshold")
     if share == 1:
         decided = s >= rule.threshold
@@ -102,7 +102,7 @@ def test_breaking_on_new_rows_becomes_rare():
         for name, rule in rules.items():
             broken[name] += precision_of(fresh_y, fresh_s >= rule.threshold) < 0.75
     assert broken["tuned"] >= 25  # about half
-    assert broken["margin"] <= 9
+    assert broken["margin"] <= 6
 
 
 def test_without_constraints_or_margin_it_is_tune():

@@ -108,6 +108,24 @@ def test_costs_of_f1_settle_at_two_minus_f_to_f():
     assert (1 - share) * c0 + share * c1 == pytest.approx(1)  # a row costs 1 on average
 
 
+@pytest.mark.parametrize("goal", ["maximize f1", FLOOR])
+def test_costs_settle_even_where_prices_jump(goal):
+    """Trees that go to and fro between two sets of scores get costs in between, and calm ones."""
+    rng = np.random.default_rng(5)
+    codes = (rng.random(300) < 0.3).astype(int)
+    ends = [
+        tree_rows(2, rng.normal(by * codes + shift, 1), codes) for by, shift in ((1, 2), (3, -2))
+    ]
+    run = LightGBMObjective(goal).gradients()
+    seen = []
+    for turn in range(300):
+        run.renew(ends[turn % 2])
+        seen.append(run.prices[0, 1, 1] / run.prices[0, 0, 0])
+    moved = np.abs(np.diff(seen))
+    assert moved[:20].max() > 0.01
+    assert moved[-20:].max() < 0.1 * moved[:20].max()
+
+
 @pytest.mark.parametrize("balance", [-2.0, 0.0])
 def test_costs_under_a_floor_move_the_best_threshold_to_a_half(balance):
     rng = np.random.default_rng(2)

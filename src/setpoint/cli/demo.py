@@ -63,7 +63,6 @@ SETTINGS = {
     "effort": "quick",
     "folds": None,
     "certify_size": None,
-    "margin": None,
     "compare": True,
     "random_state": SEED,
 }

@@ -39,7 +39,15 @@ Exit codes
   1  an unexpected error
   2  the folder is no run, or is not whole
 """
-_SETTINGS = ("effort", "folds", "certify_size", "margin", "confidence", "random_state")
+_SETTINGS = (
+    "random_state",
+    "effort",
+    "folds",
+    "certify_size",
+    "caution",
+    "proof_price",
+    "confidence",
+)
 
 
 def explain(

@@ -22,6 +22,13 @@ _PREVALENCE = "--prevalence is a share of positives, or two of them (LOW,HIGH)"
 _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\bpositive={_VALUE}", lambda m: f"--positive {_typed(m[1])}"),
     (rf"\bkind={_VALUE}", lambda m: f"--kind {_typed(m[1])}"),
+    (
+        rf"\b(model|method|effort|confidence|folds|certify_size|margin|proof_price)={_VALUE}",
+        lambda m: f"--{m[1].replace('_', '-')} {_typed(m[2])}",
+    ),
+    (rf"\brandom_state={_VALUE}(: a whole number, 0 or more)?.*", r"--seed \1\2"),
+    (r"^together and time cannot", "--together and --time cannot"),
+    (r"^(split|together|time) (is|has) ", r"--\1 \2 "),
     (rf"\bby={_VALUE} belongs", lambda m: f"--by {_typed(m[1])} belongs"),
     (rf"\bby={_VALUE}(:| takes)", lambda m: f"--by {_typed(m[1])}{m[2]}"),
     (r"\bleave by= out", "leave --by out"),

@@ -14,6 +14,7 @@ from setpoint.cli.folder import Folder, claim
 from setpoint.cli.given import Given, Uses, read_given
 from setpoint.cli.lasting import in_words, seconds_of
 from setpoint.cli.live import Live, plan_facts
+from setpoint.cli.meant import refuse_unmeant
 from setpoint.cli.options import ENDINGS, Confidence, Several, split
 from setpoint.cli.output import Code, Json, Screen, command, count, print_json
 from setpoint.cli.run import Run
@@ -104,8 +105,13 @@ def fit(
     ] = None,
     margin: Annotated[
         float | None,
+        typer.Option(metavar="K", help="Standard errors that limits hold by; 0 is none."),
+    ] = None,
+    proof_price: Annotated[
+        float | None,
         typer.Option(
-            metavar="K", help="Standard errors that limits hold by; 0 is none. Default: ½ or 1."
+            metavar="P",
+            help="How much of the objective a proof may cost; 1 is any.",
         ),
     ] = None,
     kind: Annotated[
@@ -183,10 +189,11 @@ def fit(
         "effort": effort,
         "folds": folds,
         "certify_size": certify_size,
-        "margin": margin,
         "compare": not compare,
         "random_state": seed,
     }
+    asked = {"margin": margin, "proof_price": proof_price}
+    settings |= {name: value for name, value in asked.items() if value is not None}
     made = Fitting(file, wanted, uses, settings, limit, quiet=as_json).make(out, force)
     if as_json:
         print_json(made.record())
@@ -253,6 +260,7 @@ class Fitting:
         """Read, show the plan, fit, save."""
         folder = claim(out, self._asked(), force, self.file)
         given = read_given(self.file, self.goal, self.uses)
+        refuse_unmeant(self.goal, given, self.settings["kind"])
         classifier = self._fitted(given, folder)
         if folder.looked and classifier.certificate_ is not None:
             classifier.notes_ += (_LOOKED,)
@@ -292,7 +300,7 @@ class Fitting:
         return made
 
     def _fitted(self, given: Given, folder: Folder) -> GoalClassifier:
-        """Fit; what came to nothing leaves nothing behind, what was done is kept."""
+        """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
 
         def planned(plan: FitPlan) -> None:
             if not self.quiet:
@@ -305,6 +313,8 @@ class Fitting:
                 return made.fit(given.X, given.target.y, **given.more)
             except KeyboardInterrupt:
                 raise self._stopped(made, folder) from None
+            except FileError as error:
+                raise self._unwritten(error, folder) from error
             except SetpointError:
                 folder.withdraw()
                 raise
@@ -326,8 +336,18 @@ class Fitting:
         try:
             made.save(folder.path)
         except FileError as error:
-            kept = " What was fitted is kept: run the same command to go on." * folder.kept
-            raise FileError(f"{str(error).rstrip('.')}.{kept}") from error
+            raise self._unwritten(error, folder) from error
+        except SetpointError:
+            folder.withdraw()
+            raise
+
+    def _unwritten(self, error: FileError, folder: Folder) -> FileError:
+        """A file that could not be written; what was fitted before is worth keeping."""
+        if not folder.kept:
+            folder.withdraw()
+            return error
+        kept = "What was fitted before is kept: run the same command to go on."
+        return FileError(f"{str(error).rstrip('.')}. {kept}")
 
     def _show_plan(self, screen: Screen, given: Given, plan: FitPlan, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"

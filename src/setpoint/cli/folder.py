@@ -28,8 +28,8 @@ class Folder:
     Attributes
     ----------
     path : Path
-    made : Path or None
-        The uppermost folder that did not exist before.
+    missing : tuple of Path
+        The folders that did not exist before, the innermost first.
     resumed : bool
         Whether finished parts of the same fit lie in it.
     finished : bool
@@ -39,7 +39,7 @@ class Folder:
     """
 
     path: Path
-    made: Path | None
+    missing: tuple[Path, ...]
     resumed: bool
     finished: bool
     looked: bool = False
@@ -70,15 +70,12 @@ class Folder:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def withdraw(self) -> None:
-        """Leave no trace of a fit that came to nothing; a run that was there stays."""
-        if self.kept:
-            return
-        shutil.rmtree(self.work, ignore_errors=True)
-        place = self.path
-        while self.made is not None and place != self.made.parent:
-            with suppress(OSError):  # not empty: somebody else's
+        """Leave no trace of a fit that came to nothing; what was there before stays."""
+        if not self.resumed:
+            shutil.rmtree(self.work, ignore_errors=True)
+        for place in self.missing:
+            with suppress(OSError):  # not empty, or never made
                 place.rmdir()
-            place = place.parent
 
 
 def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Folder:
@@ -93,15 +90,15 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
     if not os.access(there, os.W_OK | os.X_OK):
         raise FileError(f'cannot write to the folder "{there}"; name another as --out.')
     if not out.exists():
-        missing = [p for p in (out.resolve(), *out.resolve().parents) if not p.exists()]
-        return Folder(out, missing[-1], resumed=False, finished=False)
+        missing = tuple(p for p in (out.resolve(), *out.resolve().parents) if not p.exists())
+        return Folder(out, missing, resumed=False, finished=False)
     begun, whole = (out / WORK).is_dir(), (out / MANIFEST).is_file()
     if not begun and not whole:
         if any(out.iterdir()):
             raise FileError(
                 f'"{out}" holds other files, and no run of Setpoint; name a new folder as --out.'
             )
-        return Folder(out, None, resumed=False, finished=False)
+        return Folder(out, (), resumed=False, finished=False)
     if begun:
         same = _read(out / WORK / ASKED) == dict(asked)
         if not same and not force:
@@ -110,13 +107,13 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
                 "as --out, or say --force to begin anew in it."
             )
         finished = whole and _finished(out)
-        return Folder(out, None, same, finished, looked=same and whole and not finished)
+        return Folder(out, (), same, finished, looked=same and whole and not finished)
     if not force:
         raise FileError(
             f'"{out}" holds a finished run; say --force to fit again and replace it, or name '
             "another folder as --out."
         )
-    return Folder(out, None, resumed=False, finished=_finished(out))
+    return Folder(out, (), resumed=False, finished=_finished(out))
 
 
 def _finished(run: Path) -> bool:

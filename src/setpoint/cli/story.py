@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -52,19 +53,18 @@ def point_facts(run: Run) -> list[Fact]:
 
 
 def margin_words(run: Run) -> str:
-    """How far from its limits the rule was chosen."""
+    """How the rule was chosen among those that keep the limits."""
     rule, margin = run.rule, run.about["settings"]["margin"]
-    if not rule.goal.constraints:
+    if not rule.goal.constraints or not rule.feasible:
         return ""
     if rule.certificate is not None:
-        return "the best of the rules that rows nothing had seen could prove"
-    given_up = next((note for note in run.notes if note.startswith("the rule has ")), None)
-    if not rule.feasible or margin == 0 or run.about["model"] == "baseline":
-        return "" if not rule.feasible else "without a margin"
-    if given_up is not None:
-        return given_up
-    usual = "½ (rates among decided rows) or 1 (others)" if margin is None else f"{margin:g}"
-    return f"with a margin of {usual} standard errors: {_USUAL}"
+        return "the best rule that rows nothing had seen could prove"
+    less = next((note for note in run.notes if note.startswith("the rule has ")), None)
+    if less is not None:
+        return less
+    if margin == 0 or run.about["model"] == "baseline":
+        return f"without a margin: {_USUAL}"
+    return f"with a margin of {margin:g} standard errors: {_USUAL}"
 
 
 def figure_facts(run: Run) -> list[Fact]:
@@ -126,8 +126,17 @@ def certificate_facts(run: Run) -> list[Fact]:
     facts: list[Fact] = [("Certificate", _head(proof))]
     facts += [("", _found(f)) for f in proof.findings]
     if proof.proven:
-        facts.append(("", f"for rows like these, not under drift: {command()} monitor"))
-    return facts
+        return [*facts, ("", f"for rows like these, not under drift: {command()} monitor")]
+    return [*facts, *_way_to_proof(run)]
+
+
+def _way_to_proof(run: Run) -> list[Fact]:
+    """What could be proven, and how many labels it takes."""
+    found = run.diagnosis
+    if found is None or run.status == "NOT FEASIBLE":
+        return []
+    wanted = ("nearest provable", "labels")
+    return [("", f"{label}: {words}") for label, words in found.told() if label in wanted]
 
 
 def _head(proof: Certificate) -> Text:
@@ -177,8 +186,8 @@ def price_facts(run: Run) -> list[Fact]:
 
 
 def note_facts(run: Run) -> list[Fact]:
-    """What was chosen and why, without what is said elsewhere."""
-    said = [note for note in run.notes if not note.startswith("the rule has ")]
+    """What was chosen and why, and what a reader should know."""
+    said = [note for note in run.notes if note != margin_words(run)]
     return [("" if i else "Notes", _sentence(note)) for i, note in enumerate(said)]
 
 
@@ -189,7 +198,9 @@ def check_facts(run: Run) -> list[Fact]:
 
 
 def _sentence(note: str) -> str:
-    return note if note.endswith(".") else f"{note}."
+    """A note as a sentence in the words of the command line."""
+    said = re.sub(r"\bproof_price=([\d.]+)", r"--proof-price \1", note.rstrip("."))
+    return f"{said}."
 
 
 def next_facts(run: Run, time: str) -> list[Fact]:
@@ -214,7 +225,7 @@ def record(run: Run) -> dict[str, Any]:
         "detail": run.report["verdict"]["detail"],
         "finished": bool(run.about["finished"]),
         "operating_point": run.rule.operating_point(),
-        "margin": margin_words(run),
+        "chosen": margin_words(run),
         "figures": [f for f in run.figures if f["role"] != "also"],
         "figures_on": rows_words(run),
         "certificate": None if proof is None else run.report["certificate"],

@@ -1,42 +1,34 @@
-"""A cautious rule: the best objective, less what the rows leave possible that constraints lack.
+"""A rule with a margin: the best one whose constraints also hold two standard errors away.
 
-A threshold chosen where a constraint just holds breaks it on new rows about half of the time. How
-far a pure rate may fall short of its bound f, after k of n rows, is
+A threshold chosen where a constraint just holds breaks it on new rows about half of the time. With
+a margin a pure rate must hold by its one-sided Wilson bound,
 
-    E[(f − X)⁺] = f I_f(a, b) − a/(a+b) I_f(a+1, b)          X ~ Beta(a, b), a = k + f, b = n − k + 1 − f
+    p + z²/2n − z √(p (1 − p)/n + z²/4n²)   over   1 + z²/n          (Wilson 1927)
 
-(the posterior after one row's worth of the bound itself; I is the regularised incomplete beta), and
-the rule maximises
-
-    ± objective − caution · Σ price · E[shortfall]          price as the referee's: max(5, 1/room)
-
-over thresholds at which every constraint holds, if there are any. Any other constraint, and any
-other kind of rule, is tightened by 1.5 times the distance of its one-sided bound at Φ(−1), less
-where no rule has that. Caution is a habit, not a proof.
+Any other constraint, and any other kind of rule, is tightened by z times the distance of its
+one-sided bound at Φ(−1). Where no rule has the margin, a threshold is taken whose least bound is
+best; another rule gets half the margin, then none. A margin is a habit, not a proof.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from setpoint._core import special
 from setpoint.decisions.applied import with_decisions
-from setpoint.decisions.breaking import price_of
 from setpoint.decisions.choose import choose
 from setpoint.decisions.order import counts_along, pure_claims
 from setpoint.decisions.path import tightened_goal
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.rule import DecisionRule
 from setpoint.decisions.threshold import tune_threshold
-from setpoint.expressions import Columns, Sweep
+from setpoint.expressions import Columns, Scan, Sweep
 from setpoint.goals import Goal, lower
 
-CAUTION = 16.0  #: see the decision on defaults for what others gave
-_ERRORS = (1.5, 0.75)  #: standard errors, tried in turn where rules are not one threshold
+MARGIN = 2.0  #: standard errors; see the decision on defaults for what others gave
+_SHARES = (1.0, 0.5)  #: of the margin, tried in turn where rules are not one threshold
 _ONE_ERROR = 0.15865525393145707  #: Φ(−1)
 
 
@@ -48,9 +40,9 @@ def cautious(
     by: str | None = None,
     head: Any = None,
     seed: int = 0,
-    caution: float = CAUTION,
-) -> DecisionRule:
-    """The best rule on these rows, with caution.
+    margin: float = MARGIN,
+) -> tuple[DecisionRule, float]:
+    """The best rule with a margin on these rows, and the share of the margin it has.
 
     Parameters
     ----------
@@ -60,61 +52,70 @@ def cautious(
         Labels and scores, on the host.
     kind, by, head, seed
         As for :func:`setpoint.decisions.choose.choose`.
-    caution : float
-        How many times the price of a shortfall is counted; 0 is none: what ``tune`` chooses.
+    margin : float
+        z of every constraint. 0 is none.
+
+    Returns
+    -------
+    DecisionRule, float
+        1 where the margin is whole, less where no rule has it.
     """
     goal = lower(goal)
-    if caution == 0 or not goal.constraints:
-        return choose(goal, columns, kind, by, head, seed)
+    if margin == 0 or not goal.constraints:
+        return choose(goal, columns, kind, by, head, seed), 0.0
     claims = pure_claims(goal, columns) if kind == "threshold" else [None]
     if None not in claims:
-        return _one_threshold(goal, columns, claims, caution)
+        return _one_threshold(goal, columns, claims, margin)
     plain = choose(goal, columns, kind, by, head, seed)
     if not plain.feasible:
-        return plain
-    for errors in _ERRORS if kind != "offsets" else _ERRORS[:1]:
-        wanted = tightened_goal(goal, plain, columns, _ONE_ERROR, columns.size, errors)
+        return plain, 0.0
+    for share in _SHARES if kind != "offsets" else _SHARES[:1]:
+        wanted = tightened_goal(goal, plain, columns, _ONE_ERROR, columns.size, margin * share)
         rule = None if wanted is None else choose(wanted, columns, kind, by, head, seed)
         if rule is not None and rule.feasible:
-            return _judged_by(goal, rule, columns, plain)
-    return plain
+            return _judged_by(goal, rule, columns, plain), share
+    return plain, 0.0
 
 
-def _one_threshold(goal: Goal, columns: Columns, claims: list, caution: float) -> DecisionRule:
+def _one_threshold(
+    goal: Goal, columns: Columns, claims: list, z: float
+) -> tuple[DecisionRule, float]:
     problem, sweep = Problem.meet(goal, columns), Sweep(columns)
+    places = np.arange(sweep.size)
+    room = np.full(sweep.size, np.inf)  # of the tightest constraint, beyond its bound
+    for r, op, asked in (claim for parts in claims for claim in parts):
+        k, n = counts_along(r, sweep, places)
+        room = np.minimum(room, room_with_margin(k, n, op, float(r.share(asked)), z))
     scan = problem.scan(sweep)
-    places, lacking = np.arange(sweep.size), np.zeros(sweep.size)
-    for constraint, parts in zip(goal.constraints, claims, strict=True):
-        for r, op, asked in parts:
-            k, n = counts_along(r, sweep, places)
-            lacking += price_of(constraint) * shortfall(k, n, op, float(r.share(asked)))
-    low, high = goal.objective.interval()
-    merit, feasible = scan.merit, scan.feasible()
-    defined = merit > -np.inf
-    scale = (
-        1.0
-        if math.isfinite(high - low)
-        else max(1e-12, float(np.abs(merit[defined]).max(initial=0)))
-    )
-    among = feasible if feasible.any() else defined
-    if not among.any():
-        return tune_threshold(problem, sweep)
-    worth = np.where(among, merit, 0.0) / scale - caution * lacking
-    return tune_threshold(problem, sweep, int(np.argmax(np.where(among, worth, -np.inf))))
+    feasible = scan.feasible()
+    whole = room >= -1e-12
+    if (whole & feasible).any():
+        return tune_threshold(problem, sweep, _first(scan, whole)), 1.0
+    if not feasible.any():
+        return tune_threshold(problem, sweep), 0.0
+    most = room[feasible].max()
+    return tune_threshold(problem, sweep, _first(scan, room >= most - 1e-12)), 0.5
 
 
-def shortfall(k: np.ndarray, n: np.ndarray, op: str, bound: float) -> np.ndarray:
-    """How far a rate may fall short of its bound after k of n rows, on average.
+def _first(scan: Scan, allowed: np.ndarray) -> int | None:
+    """The best feasible candidate among those allowed."""
+    return scan.best(scan.feasible() & allowed)
 
-    >>> shortfall(np.array([9.0, 90.0, 99.0]), np.array([10.0, 100.0, 100.0]), ">=", 0.9).round(4)
-    array([0.0319, 0.0114, 0.    ])
+
+def room_with_margin(k: np.ndarray, n: np.ndarray, op: str, bound: float, z: float) -> np.ndarray:
+    """How far the Wilson bound of k of n lies on the right side of a bound; −inf where n is 0.
+
+    >>> room_with_margin(np.array([90, 98]), np.array([100, 100]), ">=", 0.9, 1.0).round(3)
+    array([-0.034,  0.061])
     """
     if op == "<=":
         k, bound = n - k, 1 - bound
-    bound = min(max(bound, 1e-9), 1 - 1e-9)
-    a, b = np.maximum(k, 0) + bound, np.maximum(n - k, 0) + 1 - bound
-    below = bound * special.betainc(a, b, bound) - a / (a + b) * special.betainc(a + 1, b, bound)
-    return np.maximum(below, 0.0)
+    some = n > 0
+    n = np.where(some, n, 1.0)
+    p = np.clip(k / n, 0, 1)
+    half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
+    least = (p + z * z / (2 * n) - half) / (1 + z * z / n)
+    return np.where(some, least - bound, -np.inf)
 
 
 def _judged_by(

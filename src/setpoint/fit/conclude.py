@@ -2,7 +2,7 @@
 
 1. stack     members weighed on out-of-fold outputs; metric-driven ones stay only if the rows tell
              the stack with them apart from the one without
-2. rule      chosen on out-of-fold scores, with caution
+2. rule      chosen on out-of-fold scores, with a margin
 3. referee   against cross-entropy and LightGBM with tuned thresholds, on the same rows
 4. proof     one touch of the certify rows: the best rule that is proven there, tested in an order
              that the out-of-fold rows fix; else the rule of step 2, NOT PROVEN, and a portfolio is
@@ -43,7 +43,7 @@ _AFTER = (
 )
 _FIGURES = (
     "Nothing was proven on these rows: the rule is the one chosen on out-of-fold rows, with "
-    "caution, and what stands here are its figures."
+    "its margin, and what stands here are its figures."
 )
 
 
@@ -55,8 +55,8 @@ class Choice:
     ----------
     kind : str or None
         Of the rule.
-    caution : float
-        Of the rule; see :mod:`setpoint.decisions.cautious`.
+    margin : float
+        Of the rule, in standard errors; see :mod:`setpoint.decisions.cautious`.
     proof_price : float
         The most that a proof may cost, in units of the objective.
     confidence : float
@@ -69,7 +69,7 @@ class Choice:
     """
 
     kind: str | None
-    caution: float
+    margin: float
     confidence: float
     proof_price: float
     main: tuple[str, ...]
@@ -163,27 +163,28 @@ class Conclusion:
 
     # --- the referee -----------------------------------------------------------------------------
 
-    def entrant(self, name: str, names: Sequence[str], caution: float) -> Entrant:
+    def entrant(self, name: str, names: Sequence[str], margin: float) -> Entrant:
         """Somebody who decides the held rows by rules of other folds."""
         raw = not all(self.run.named(n).probable for n in names)  # type: ignore[union-attr]
         task = replace(self.task, score="raw" if raw else "probability")
         columns = self.columns(self.held, self.crossed(names), task)
         if ranks_only(self.goal):
             return Entrant(name, columns, "the ranking")
-        decided = cross_decided(columns, self.fold, self._chooser(caution))
-        words = "cautious threshold" if caution != 0 and self.goal.constraints else "tuned"
+        decided = cross_decided(columns, self.fold, self._chooser(margin))
+        words = "threshold with margin" if margin != 0 and self.goal.constraints else "tuned"
         return Entrant(name, decided, words)
 
-    def _chooser(self, caution: float) -> Callable[[Columns], DecisionRule]:
+    def _chooser(self, margin: float) -> Callable[[Columns], DecisionRule]:
         kind = kind_for(self.goal, self.task.kind, self.choice.kind)
         if kind == "offsets" and len(self.task.classes or ()) > _MANY_CLASSES:
             kind = "argmax"
         by = self._by(kind)
 
         def chosen(columns: Columns) -> DecisionRule:
-            if caution == 0:
+            if margin == 0:
                 return choose(self.goal, columns, kind, by, None, self.job.seed)
-            return cautious(self.goal, columns, kind, by=by, seed=self.job.seed, caution=caution)
+            found = cautious(self.goal, columns, kind, by=by, seed=self.job.seed, margin=margin)
+            return found[0]
 
         return chosen
 
@@ -196,16 +197,16 @@ class Conclusion:
         names = tuple(n for n in self.choice.main if n in ran)
         driven = tuple(n for n in names if n in self.choice.driven)
         plain = tuple(n for n in names if n not in driven)
-        caution, why = self.choice.caution, ""
+        margin, why = self.choice.margin, ""
         if len(names) == 1:
             return names[0], names, why
         if not plain:
             return PORTFOLIO, names, why
-        entrants = [self.entrant(PORTFOLIO, plain, caution)]
+        entrants = [self.entrant(PORTFOLIO, plain, margin)]
         if driven:
-            entrants.append(self.entrant("with", names, caution))
+            entrants.append(self.entrant("with", names, margin))
         if self.choice.trees in plain and len(plain) > 1:
-            entrants.append(self.entrant("single", (str(self.choice.trees),), caution))
+            entrants.append(self.entrant("single", (str(self.choice.trees),), margin))
         bout = Bout.of(self.goal, entrants, self.fold, self.job.seed)
         chosen = plain
         if driven:
@@ -226,7 +227,7 @@ class Conclusion:
 
     def compare(self, name: str, names: tuple[str, ...], verdicts: dict[str, str], why: str) -> Any:
         """The comparison of who decides with the baselines."""
-        entrants = [self.entrant(name, names, self.choice.caution)]
+        entrants = [self.entrant(name, names, self.choice.margin)]
         for label, member in self.baselines():
             entrants.append(self.entrant(label, (member,), 0))
         if len(entrants) == 1:
@@ -250,7 +251,7 @@ class Conclusion:
         self.name, self.names, self.why = self.main()
         self.stack = self.stacked(self.names)
         self.held_scores = self.scores(self.stack)
-        self.rule, notes = self._rule(self.held_scores, self.task, self.choice.caution)
+        self.rule, notes = self._rule(self.held_scores, self.task, self.choice.margin)
         self.notes += notes
         if len(self.parts.certify):
             rows = self.job.rows.encoder.encode(self.job.rows.rows("raw", self.parts.certify))
@@ -307,7 +308,7 @@ class Conclusion:
         )
 
     def _rule(
-        self, scores: np.ndarray, task: Task, caution: float
+        self, scores: np.ndarray, task: Task, margin: float
     ) -> tuple[DecisionRule, tuple[str, ...]]:
         return choose_rule(
             self.job.goal,
@@ -315,7 +316,7 @@ class Conclusion:
             **self.given(self.held, scores),
             kind=self.choice.kind,
             seed=self.job.seed,
-            caution=caution,
+            margin=margin,
         )
 
     def _prove(self, certify_scores: np.ndarray) -> tuple[DecisionRule, Certificate]:

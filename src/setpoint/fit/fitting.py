@@ -162,6 +162,7 @@ def _weights(job: Job) -> str:
 def fingerprint_of(X: Any, target: np.ndarray) -> str:
     """A digest of the cells and the labels, the same for the same rows in the same order."""
     import pandas as pd
+    from pandas.util import hash_pandas_object
 
     digest = hashlib.sha256(np.ascontiguousarray(target).tobytes())
     if isinstance(X, pd.DataFrame):
@@ -169,9 +170,9 @@ def fingerprint_of(X: Any, target: np.ndarray) -> str:
         for name in range(X.shape[1]):
             column = X.iloc[:, name]
             try:
-                marks = pd.util.hash_pandas_object(column, index=False, categorize=True)
+                marks = hash_pandas_object(column, index=False, categorize=True)
             except TypeError:  # cells of several types
-                marks = pd.util.hash_pandas_object(column.astype(str), index=False)
+                marks = hash_pandas_object(column.astype(str), index=False)
             digest.update(marks.to_numpy().tobytes())
         return digest.hexdigest()
     array = np.asarray(X)

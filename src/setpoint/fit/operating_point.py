@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.decisions import DecisionRule, Fingerprint, evaluate, tune
-from setpoint.decisions.cautious import CAUTION, cautious
+from setpoint.decisions.cautious import MARGIN, cautious
 from setpoint.decisions.choose import kind_for, refuse_one_class
 from setpoint.decisions.groups import groups_of
 from setpoint.decisions.quick import quick_point
@@ -26,11 +26,11 @@ def choose_rule(
     group: Any,
     kind: str | None,
     seed: int,
-    caution: float = CAUTION,
+    margin: float = MARGIN,
 ) -> tuple[DecisionRule, tuple[str, ...]]:
     """The rule that best meets the goal on these rows, and what to know of it.
 
-    It is chosen with caution (see :mod:`setpoint.decisions.cautious`; 0 is none). ½ and the
+    Constraints hold with a margin (see :mod:`setpoint.decisions.cautious`; 0 is none). ½ and the
     plain argmax are left only for something better; a goal that judges the ranking alone leaves the
     threshold open, and ½ is taken.
     """
@@ -42,14 +42,18 @@ def choose_rule(
         note = f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken'
         rule = _usual(goal, task, len(y_true), value)
         return replace(rule, chosen_on=Fingerprint.of(columns)), (note,)
-    if not goal.constraints or caution == 0:
+    if not goal.constraints or margin == 0:
         rule = tune(goal, y_true, scores, **given, task=task, kind=kind, random_state=seed)
         return _plainest(goal, rule, y_true, scores, given), ()
     kind = kind_for(goal, task.kind, kind)
     refuse_one_class(columns)
     by = next(iter(columns.groups)) if kind == "per-group" and len(columns.groups) == 1 else None
-    rule = cautious(goal, columns, kind, by=by, seed=seed, caution=caution)
-    return replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns)), ()
+    rule, share = cautious(goal, columns, kind, by=by, seed=seed, margin=margin)
+    notes = ()
+    if share < 1:
+        left = "no margin" if share == 0 else "less than the margin asked for"
+        notes = (f"the rule has {left}: no rule has more on the rows it was chosen on",)
+    return replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns)), notes
 
 
 def ranks_only(goal: Goal) -> bool:

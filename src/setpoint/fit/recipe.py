@@ -61,7 +61,7 @@ class Asked:
     kind: str | None
     effort: Effort
     folds: int | None
-    caution: float
+    margin: float
     proof_price: float
     confidence: float
     compare: bool
@@ -100,12 +100,12 @@ class Asked:
                 f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
                 f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={self.method!r})"
             )
-        caution = 0.0 if self.model == "baseline" else self.caution
+        margin = 0.0 if self.model == "baseline" else self.margin
         members: list[Member] = [Trees()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
             members, why = [Linear(), *members], ["for the referee", *why]
-        choice = replace(self._choice(("trees",), (), "linear", "trees"), caution=caution)
+        choice = replace(self._choice(("trees",), (), "linear", "trees"), margin=margin)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
     def _one(self, task: Task) -> Recipe:
@@ -139,7 +139,7 @@ class Asked:
         self, main: tuple[str, ...], driven: tuple[str, ...], plain: str, trees: str
     ) -> Choice:
         sure = self.confidence
-        return Choice(self.kind, self.caution, sure, self.proof_price, main, driven, plain, trees)
+        return Choice(self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees)
 
     def _folds(self, crossed: bool) -> int:
         if self.folds is not None:

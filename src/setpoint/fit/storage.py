@@ -42,8 +42,8 @@ from setpoint.reports import Report
 
 FORMAT = "setpoint run 1"
 PLAIN = (
-    "positive kind effort folds certify_size caution proof_price compare time_limit hidden dropout epochs "
-    "patience batch_size learning_rate weight_decay device confidence random_state"
+    "positive kind effort folds certify_size margin proof_price compare time_limit hidden dropout "
+    "epochs patience batch_size learning_rate weight_decay device confidence random_state"
 ).split()
 
 
