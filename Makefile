@@ -42,8 +42,8 @@ format: $(VENV)/.lint  ## let ruff format and sort
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.test  ## speed and memory, as ratios measured side by side
-	@$(BIN)/python -m benchmarks
+bench: $(VENV)/.test  ## the quick benchmarks, recorded, and docs/results.md anew from all that are
+	@$(BIN)/python -m benchmarks --quick --record; held=$$?; $(BIN)/python -m benchmarks.results && exit $$held
 
 clean:           ## remove what the targets above made
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

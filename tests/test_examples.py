@@ -9,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 PLAIN = ["plain_loop.py", "fabric_loop.py", "accelerate_loop.py", "lightning_loop.py"]
+OWN = ["text_column.py", "images.py"]
 
 
 def run(*command):
@@ -21,7 +22,7 @@ def run(*command):
 
 def test_every_script_is_run():
     scripts = {p.name for p in (ROOT / "examples").glob("*.py")} - {"data.py"}
-    assert scripts == {*PLAIN, "torchrun_ddp.py"}
+    assert scripts == {*PLAIN, *OWN, "torchrun_ddp.py"}
 
 
 @pytest.mark.parametrize("script", PLAIN)
@@ -30,6 +31,29 @@ def test_a_script_runs(script):
     value = re.search(r"(?:Recovered\(value=|recall )([0-9.]+)", out)
     assert value, out
     assert float(value.group(1)) > 0.5, out
+
+
+@pytest.mark.parametrize("script", OWN)
+def test_a_model_of_ones_own_is_proven_and_compared(script):
+    out = run(f"examples/{script}")
+    first, *parts = out.split("=== ")
+    assert len(parts) == 2, out
+    for part in parts:
+        recall, floor, precision = re.search(
+            r"^recall ([0-9.]+), precision >= ([0-9.]+) \(([0-9.]+)\)", part, re.MULTILINE
+        ).groups()
+        assert float(recall) > 0.5, part
+        assert float(precision) >= float(floor), part
+        assert "\nPROVEN at 95% confidence" in part, part
+        assert "cross-entropy + tuned threshold: recall" in part, part
+    if script == "images.py":
+        assert "the same: True" in first, out
+        assert "loaded, same decisions: True" in parts[0], out
+        return
+    for part in parts:  # rows drawn anew, 3,000 of them: 3 standard errors of 700 flagged ones
+        later = re.search(r"later rows: recall ([0-9.]+), precision ([0-9.]+)", part)
+        assert float(later.group(1)) > 0.6, part
+        assert float(later.group(2)) > 0.7 - 3 * (0.7 * 0.3 / 700) ** 0.5, part
 
 
 def test_processes_learn_what_one_does():

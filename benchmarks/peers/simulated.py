@@ -13,7 +13,7 @@ from benchmarks.power import HOWS, RANGES
 from benchmarks.power import _draw as draw
 from benchmarks.results.recording import record
 
-NAME = "power"
+NAME = "simulated"
 FIGURES = ("returned", "broken", "recall")
 
 

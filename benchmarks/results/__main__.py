@@ -23,12 +23,15 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--take", type=Path, nargs="+", metavar="FILE", default=[])
+    parser.add_argument(
+        "--elsewhere", action="store_true", help="a portfolio's runs were made on another machine"
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(arguments)
     for file in options.take:
         if not file.is_file():
             parser.error(f"there is no file {file}")
-    for path in take(options.take):
+    for path in take(options.take, elsewhere=options.elsewhere):
         print(f"recorded {path.name}")
     text = assemble()
     if options.check:

@@ -36,7 +36,7 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
         )
     },
     "Proof": {
-        "power": (
+        "simulated": (
             proof.power,
             "How often can it be proven?",
             "python -m benchmarks.peers simulated",
@@ -84,7 +84,8 @@ def assemble(folder: Path = FOLDER) -> str:
             section = missing(title, command) if recording is None else make(recording)
             findings += section.findings
             chapters.append(f"### {section.title}\n\n{section.text}")
-    judged = [r for r in (read(name, folder) for name in targets.WHAT) if r is not None]
+    found = [read(path.stem, folder) for path in sorted(folder.glob("*.json"))]
+    judged = [r for r in found if r is not None and any("verdict" in x for x in r.lines)]
     held = targets.targets(judged)
     chapters.append(f"### {held.title}\n\n{held.text}")
     head = ["question", "figure", "ours", "other", "difference", "ours is"]

@@ -32,8 +32,12 @@ def fold(records: Iterable[Mapping[str, Any]]) -> list[Record]:
         held = sorted(held, key=lambda r: r["split"])
         fields = [k for k in KEPT if k not in KEY and any(k in r for r in held)]
         line = dict(zip(KEY, key, strict=True))
-        lines.append(line | {k: [r.get(k) for r in held] for k in fields})
+        lines.append(line | {k: _once([r.get(k) for r in held], k) for k in fields})
     return lines
+
+
+def _once(values: list[Any], field: str) -> Any:
+    return values[0] if field != "split" and len(set(values)) == 1 else values
 
 
 def unfold(lines: Iterable[Mapping[str, Any]]) -> list[Record]:
@@ -41,7 +45,7 @@ def unfold(lines: Iterable[Mapping[str, Any]]) -> list[Record]:
     records = []
     for line in lines:
         for i in range(len(line["split"])):
-            record = {k: v if k in KEY else v[i] for k, v in line.items()}
+            record = {k: v[i] if isinstance(v, list) else v for k, v in line.items()}
             records.append({k: v for k, v in record.items() if v is not None})
     return records
 

@@ -33,6 +33,8 @@ class Finding:
         mean, se = float(d.mean()), error(d)
         far = abs(mean) > se * float(stats.t.ppf(1 - CHANCE / 2, d.size - 1))
         verdict = ("ahead" if mean > 0 else "**behind**") if far else "even"
+        if not np.isfinite(se):
+            verdict = "not known"
         means = (number(float(x.mean())) for x in (a, b))
         difference = f"{number(mean, signed=True)} ± {number(se)}"
         return cls(
@@ -74,7 +76,8 @@ def how(recording: Recording, *more: str) -> str:
     threads = about.get("environment", {}).get("threads")
     thread = " One thread." if threads == 1 else ""
     sentences = "".join(f" {x}" for x in more)
-    return f"`{about['command']}`.{sentences}{peer}{thread} {versions}.\n"
+    known = f" {versions}." if versions else ""
+    return f"`{about['command']}`.{sentences}{peer}{thread}{known}\n"
 
 
 def missing(title: str, command: str, why: str = "") -> Section:

@@ -24,8 +24,11 @@ FIGURES = (
 ABOUT = ("machine", "repeats", "rows", "missed")  #: of ``python -m benchmarks --json``
 
 
-def take(files: Sequence[Path], into: Path = FOLDER) -> list[Path]:
-    """Record what the files hold; the paths written."""
+def take(files: Sequence[Path], into: Path = FOLDER, *, elsewhere: bool = False) -> list[Path]:
+    """Record what the files hold; the paths written.
+
+    ``elsewhere``: the records of a portfolio, which name no versions, are from another machine.
+    """
     written, records = [], []
     for file in files:
         text = file.read_text(encoding="utf-8")
@@ -38,7 +41,9 @@ def take(files: Sequence[Path], into: Path = FOLDER) -> list[Path]:
     if records:
         command = "python -m benchmarks.portfolio --run FILE.jsonl"
         newest = {(r["table"], r["split"], r["strategy"], r["goal"]): r for r in records}
-        written.append(record("portfolio", command, fold(newest.values()), folder=into))
+        made_in = {"threads": 1} if elsewhere else None
+        folded = fold(newest.values())
+        written.append(record("portfolio", command, folded, folder=into, made_in=made_in))
     return written
 
 
@@ -51,15 +56,21 @@ def _bridging(held: dict[str, Any], into: Path) -> Path:
         | {key: r[key] for key in FIGURES if plan != "4" or key.endswith("mean")}
         for plan, r in runs
     ]
-    machine = held["machine"]
-    versions = {k: machine[k] for k in ("python", "numpy", "scikit-learn", "torch")}
     command = "python -m benchmarks.bridging --json FILE.json"
-    return record("bridging", command, lines, folder=into, made_in={"threads": 1, **versions})
+    return record("bridging", command, lines, folder=into, made_in=_made_in(held))
 
 
 def _benchmarks(held: dict[str, Any], into: Path) -> list[Path]:
     names = [k for k in held if k not in ABOUT]
     return [
-        record(name, f"python -m benchmarks {name}", held[name], folder=into, rows=held["rows"])
+        record(
+            name, f"python -m benchmarks {name}", held[name], folder=into, made_in=_made_in(held)
+        )
         for name in names
     ]
+
+
+def _made_in(held: dict[str, Any]) -> dict[str, Any]:
+    """The environment that the file itself names."""
+    versions = ("python", "numpy", "scikit-learn", "torch")
+    return {"threads": 1, **{k: str(held["machine"][k]).partition("+")[0] for k in versions}}

@@ -18,6 +18,7 @@ WHAT = {
     "hostile": "training runs under hostile conditions that end finite",
     "certify": "`certify` of a million rows and a monitor's update",
     "f1bounds": "lower bounds of F1: mean and coverage",
+    "power": "choosing with proof: returned, broken, recall",
     "offsets": "class offsets on fresh rows",
     "selective": "selection scores at every scale of the logits",
     "selective_proof": "a promised selective risk on real tables, and alarms after a change",
@@ -36,7 +37,7 @@ def targets(recordings: list[Recording]) -> Section:
         judged = [x for x in r.lines if x.get("verdict") in ("ok", "MISSED")]
         lost = [_name(x) for x in judged if x["verdict"] == "MISSED"]
         held = f"{len(judged) - len(lost)} of {len(judged)}" if judged else "none stated"
-        rows.append([f"`{r.about['command']}`", WHAT[r.name], held, "; ".join(lost) or "–"])
+        rows.append([f"`{r.about['command']}`", WHAT.get(r.name, ""), held, "; ".join(lost) or "–"])
     text = "Ratios are measured side by side, interleaved, on one thread.\n\n"
     return Section(
         "Targets", text + table(["command", "what is measured", "targets held", "missed"], rows)

@@ -60,8 +60,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         "auto" is a portfolio: linear, boosted trees and an mlp, out-of-fold, stacked. "baseline" is
         LightGBM with a tuned threshold and no margin. A module takes the encoded table, or an
         array of more than two dimensions as it is, and gives one output per row for two classes,
-        else one per class or label. A classifier of scikit-learn is fitted on X as it is (text needs a
-        pipeline of its own).
+        else one per class or label. A classifier of scikit-learn is fitted on X as it is (text
+        needs a pipeline of its own).
     method : str or Method
         "cross-entropy", "soft-set", "costs", "pairwise", for one network; "costs" also for a
         classifier of scikit-learn. "auto" is cross-entropy, with metric-driven members where the
@@ -168,7 +168,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         folds: int | None = None,
         certify_size: float | None = None,
         margin: float = MARGIN,
-        proof_price: float = 0.2,
+        proof_price: float = 0.1,
         compare: bool = True,
         time_limit: float | None = None,
         hidden: tuple[int, ...] = (128, 64),
@@ -430,9 +430,9 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = int(shape[1])
             return int(shape[0])
         if isinstance(self.model, str | nn.Module):
-            if not hasattr(X, "iloc"):
-                take(X)  # refuses what is no table, in a sentence
+            rows = len(X) if hasattr(X, "iloc") else take(X).rows  # refuses what is no table
             validate_data(self, X, skip_check_array=True)
+            return rows
         elif shape is not None and len(shape) == 2:
             validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = getattr(self, "n_features_in_", 1)

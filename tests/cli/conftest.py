@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.tables import GOAL, QUICK, people
 from typer.testing import CliRunner
 
 from setpoint.cli.app import app
@@ -117,3 +118,38 @@ def scores(table, tmp_path):
     path = tmp_path / "scores.csv"
     table.to_csv(path, index=False)
     return path
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory):
+    """A run on 600 rows, proven, and the table it was fitted on; nobody changes them."""
+    folder = tmp_path_factory.mktemp("fitted")
+    table = folder / "known.csv"
+    people(600).to_csv(table, index=False)
+    made = folder / "run"
+    args = ["fit", table, "--target", "fraud", "--goal", GOAL, "--out", made, *QUICK]
+    result = CliRunner().invoke(app, [str(a) for a in args], env=CLEAN, prog_name="setpoint")
+    assert result.exit_code == 0, result.output
+    return made, table, result
+
+
+@pytest.fixture
+def new_rows(tmp_path):
+    """A file of rows that the run has not seen."""
+
+    def call(n=300, seed=7, name="new.csv", **changed):
+        table = people(n, seed).assign(**changed)
+        path = tmp_path / name
+        table.to_csv(path, index=False)
+        return path, table
+
+    return call
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Reports without their page, whose drawings take longer than a small fit."""
+    monkeypatch.setattr("setpoint.reports.Report.html", lambda _: "<!doctype html>\n")

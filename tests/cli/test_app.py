@@ -18,15 +18,9 @@ from setpoint.cli.output import command
 
 GOAL = "maximize recall subject to precision >= 0.8"
 COMMANDS = [
-    "demo",
-    "tune",
-    "evaluate",
-    "plan",
-    "certify",
-    "decide",
-    "monitor",
-    "metrics",
-    "methods",
+    *("demo", "fit", "predict", "evaluate", "explain", "compare", "monitor"),
+    *("tune", "certify", "plan", "decide"),
+    *("metrics", "methods"),
 ]
 
 
@@ -41,6 +35,8 @@ def test_help_lists_commands_and_exit_codes(run, args):
     assert result.exit_code == 0
     for said in (*COMMANDS, "--debug", "Exit codes", "130  stopped by Ctrl-C"):
         assert said in result.stdout
+    places = [result.stdout.index(f"│ {name} ") for name in COMMANDS]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -55,7 +55,7 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN1", help="A folder that fit wrote.")],
     second: Annotated[Path, typer.Argument(metavar="RUN2", help="Another.")],
     file: Annotated[
-        Path | None, typer.Argument(metavar="[DATA]", help=f"Labelled rows: {ENDINGS}.")
+        Path | None, typer.Argument(metavar="DATA", help=f"Labelled rows: {ENDINGS}.")
     ] = None,
     target: Annotated[
         str | None,
@@ -162,7 +162,7 @@ def _show(
     for name in [*(n for n in names if n not in last), *last]:
         cells = [side.get(name, "–") for side in (one, two)]
         rows.append((name, *(Text(screen.say(c), _style(name, c)) for c in cells)))
-    screen.table(("", str(runs[0].folder), str(runs[1].folder)), rows)
+    screen.table(("", *_names(runs)), rows)
     screen.facts([("Comparable", comparable(runs)[1])])
     if found is None:
         return
@@ -252,8 +252,11 @@ def _sentence(found: Comparison) -> str:
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    names = [str(run.folder) for run in runs]
-    return names if len(set(names)) == 2 else [f"{names[0]} (1)", f"{names[1]} (2)"]
+    """What the runs are called: their folders, by the last name where that tells them apart."""
+    last, whole = [run.folder.name for run in runs], [str(run.folder) for run in runs]
+    if len(set(last)) == 2:
+        return last
+    return whole if len(set(whole)) == 2 else [f"{whole[0]} (1)", f"{whole[1]} (2)"]
 
 
 def _classes(run: Run) -> str:

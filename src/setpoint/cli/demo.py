@@ -18,7 +18,7 @@ from setpoint._core.files import write_text
 from setpoint.cli.debugging import Debug
 from setpoint.cli.deciding import Deciding, Wanted
 from setpoint.cli.experiment import SecondLook, second_look
-from setpoint.cli.fit import Fitting, Made
+from setpoint.cli.fitting import Fitting, Made
 from setpoint.cli.given import Uses
 from setpoint.cli.output import Json, Screen, command, count, print_json
 from setpoint.cli.predict import Decided

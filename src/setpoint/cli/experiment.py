@@ -87,4 +87,4 @@ def _halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.model_selection import train_test_split
 
     halves = train_test_split(np.arange(len(y)), train_size=0.5, stratify=y, random_state=seed)
-    return halves[0], halves[1]
+    return np.asarray(halves[0]), np.asarray(halves[1])

@@ -44,7 +44,7 @@ _SETTINGS = (
     "effort",
     "folds",
     "certify_size",
-    "caution",
+    "margin",
     "proof_price",
     "confidence",
 )

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from setpoint._core.errors import FileError, SetpointError
 from setpoint.cli.debugging import Debug
-from setpoint.cli.folder import Folder, claim
-from setpoint.cli.given import Given, Uses, read_given
-from setpoint.cli.lasting import in_words, seconds_of
-from setpoint.cli.live import Live, plan_facts
-from setpoint.cli.meant import refuse_unmeant
-from setpoint.cli.options import ENDINGS, Confidence, Several, split
-from setpoint.cli.output import Code, Json, Screen, command, count, print_json
-from setpoint.cli.run import Run
-from setpoint.cli.story import next_facts, record, show_outcome
+from setpoint.cli.fitting import Fitting
+from setpoint.cli.given import Uses
+from setpoint.cli.lasting import seconds_of
+from setpoint.cli.options import ENDINGS, Several, split
+from setpoint.cli.output import Code, Json, Screen, print_json
 from setpoint.goals import Goal
-
-if TYPE_CHECKING:
-    from setpoint.estimators import GoalClassifier
-    from setpoint.fit.recipe import FitPlan
 
 HELP = "Train for a goal on a table, choose the operating point, prove it, and report."
 EPILOG = """
@@ -32,8 +22,9 @@ Examples
   setpoint fit transactions.csv --target fraud --out run \\
     --goal "maximize recall subject to precision >= 0.9"
 
-  setpoint fit patients.parquet --target ill --positive yes --together patient \\
-    --goal "minimize fnr subject to fpr <= 0.05" --out run --effort thorough
+  setpoint fit patients.parquet --target ill --positive yes \\
+    --together patient --effort thorough --out run \\
+    --goal "minimize fnr subject to fpr <= 0.05"
 
   setpoint fit loans.csv --target paid --time day --drop clerk --out run \\
     --goal 'maximize accuracy subject to gap(recall, by="sex") <= 0.05'
@@ -41,9 +32,10 @@ Examples
   setpoint fit animals.csv --target animal --goal "maximize macro(f1)" \\
     --out run --time-limit 10m
 
-A quarter of the rows is kept for the proof, and nothing else touches it. The
-columns of --split, --together, --time and --weight are no features. Stopped
-by Ctrl-C, the same command goes on with what is done.
+A quarter of the rows is kept for the proof and nothing else touches it; where
+nothing is proven they go back into training. The columns of --split,
+--together, --time and --weight are no features. Stopped by Ctrl-C, the same
+command goes on with what is done.
 
 Exit codes
 
@@ -53,10 +45,7 @@ Exit codes
   3    not feasible, or NOT PROVEN; the run is written all the same
   130  stopped by Ctrl-C; the best so far is written
 """
-_LOOKED = (
-    "the certify rows had their say when this fit was stopped, too: if that made you go on, they "
-    "were looked at twice, and the confidence is a little less"
-)
+COLUMNS, MODELS, PROOF = "Columns", "Models", "Rule and proof"
 
 
 def fit(
@@ -80,84 +69,149 @@ def fit(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, linear, trees, mlp or baseline.")
+        str,
+        typer.Option(
+            metavar="NAME", help="auto, linear, trees, mlp or baseline.", rich_help_panel=MODELS
+        ),
     ] = "auto",
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, or one that setpoint methods lists.")
+        str,
+        typer.Option(
+            metavar="NAME", help="auto, or one that setpoint methods lists.", rich_help_panel=MODELS
+        ),
     ] = "auto",
-    confidence: Confidence = 0.95,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            metavar="P",
+            help="Of the proof: 0.95 is wrong in 1 of 20 at most.",
+            rich_help_panel=PROOF,
+        ),
+    ] = 0.95,
     effort: Annotated[
-        str, typer.Option(metavar="NAME", help="quick, standard or thorough.")
+        str,
+        typer.Option(metavar="NAME", help="quick, standard or thorough.", rich_help_panel=MODELS),
     ] = "standard",
     time_limit: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="No model is begun after so long: 300, 5m, 1h."),
+        typer.Option(
+            metavar="TIME",
+            help="No model is begun after so long: 300, 5m, 1h.",
+            rich_help_panel=MODELS,
+        ),
     ] = None,
     certify_size: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
             help="Rows kept for the proof. Default: 0.25 where the goal has a constraint.",
+            rich_help_panel=PROOF,
         ),
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(metavar="N", help="Of cross-fitting. Default: by the effort.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Of cross-fitting. Default: by the effort.", rich_help_panel=MODELS
+        ),
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(metavar="K", help="Standard errors that limits hold by; 0 is none."),
+        typer.Option(
+            metavar="K",
+            help="Standard errors that limits hold by; 0 is none.",
+            rich_help_panel=PROOF,
+        ),
     ] = None,
     proof_price: Annotated[
         float | None,
         typer.Option(
             metavar="P",
             help="How much of the objective a proof may cost; 1 is any.",
+            rich_help_panel=PROOF,
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="Kind of rule, as for tune: per-group, top-k, ..."),
+        typer.Option(
+            metavar="KIND",
+            help="Kind of rule, as for tune: per-group, top-k, ...",
+            rich_help_panel=PROOF,
+        ),
     ] = None,
     split_by: Annotated[
         str | None,
-        typer.Option("--split", metavar="COL", help="Your own parts: train, tune, certify."),
+        typer.Option(
+            "--split",
+            metavar="COL",
+            help="Your own parts: train, tune, certify.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     together: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="Rows of one id (a customer) are never parted."),
+        typer.Option(
+            metavar="COL",
+            help="Rows of one id (a customer) are never parted.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="The latest rows certify; folds look ahead only."),
+        typer.Option(
+            metavar="COL",
+            help="The latest rows certify; folds look ahead only.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     group: Annotated[
         Several,
         typer.Option(
             metavar="COL",
             help="Column of a group; may be repeated. Those that the goal names are found.",
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
     weight: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column of the weight of each row.")
+        str | None,
+        typer.Option(
+            metavar="COL", help="Column of the weight of each row.", rich_help_panel=COLUMNS
+        ),
     ] = None,
     drop: Annotated[
-        Several, typer.Option(metavar="COL", help="Column not to use; may be repeated.")
+        Several,
+        typer.Option(
+            metavar="COL", help="Column not to use; may be repeated.", rich_help_panel=COLUMNS
+        ),
     ] = None,
     keep: Annotated[
         Several,
-        typer.Option(metavar="COL", help="Column to use though it looks like an id; repeat."),
+        typer.Option(
+            metavar="COL",
+            help="Column to use though it looks like an id; repeat.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(metavar="TASK", help="binary, multiclass or multilabel. Default: as found."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of splits and models.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Of splits and models.", rich_help_panel=MODELS)
+    ] = 0,
     compare: Annotated[
-        bool, typer.Option("--no-compare", metavar="", help="Leave the referee out.")
+        bool,
+        typer.Option(
+            "--no-compare", metavar="", help="Leave the referee out.", rich_help_panel=MODELS
+        ),
     ] = False,
     drop_unlabelled: Annotated[
         bool,
-        typer.Option("--drop-unlabelled", metavar="", help="Leave out rows without a label."),
+        typer.Option(
+            "--drop-unlabelled",
+            metavar="",
+            help="Leave out rows without a label.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", metavar="", help="Replace the run in the folder.")
@@ -201,165 +255,3 @@ def fit(
         made.show(Screen.open())
     if not made.run.met:
         raise typer.Exit(Code.INFEASIBLE)
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """A run that was fitted and written, and what it was given."""
-
-    run: Run
-    given: Given
-    file: Path
-    resumed: bool
-
-    def show(self, screen: Screen) -> None:
-        """Print what came of it; the plan was printed before."""
-        show_outcome(screen, self.run)
-        screen.line()
-        screen.facts(next_facts(self.run, in_words(float(self.run.about["seconds"]))))
-
-    def record(self) -> dict[str, Any]:
-        """Plain data."""
-        run = self.run
-        fingerprint = {"fingerprint": run.about["fingerprint"]}
-        return {
-            **record(run),
-            "data": {"file": str(self.file), **self.given.record(), **fingerprint},
-            "plan": list(run.facts["plan"]),
-            "resumed": self.resumed,
-            "written": {"run": str(run.folder), "report": str(run.folder / "report.html")},
-            "next": f"{command()} predict {run.folder} new.csv --out decisions.csv",
-        }
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """One fit from a file to a folder.
-
-    Parameters
-    ----------
-    file : Path
-    goal : Goal
-    uses : Uses
-    settings : dict
-        Of :class:`setpoint.GoalClassifier`.
-    limit : float or None
-        Seconds after which no model is begun.
-    quiet : bool
-        Whether neither plan nor progress are shown.
-    """
-
-    file: Path
-    goal: Goal
-    uses: Uses
-    settings: dict[str, Any]
-    limit: float | None = None
-    quiet: bool = False
-
-    def make(self, out: Path, force: bool = False) -> Made:
-        """Read, show the plan, fit, save."""
-        folder = claim(out, self._asked(), force, self.file)
-        given = read_given(self.file, self.goal, self.uses)
-        refuse_unmeant(self.goal, given, self.settings["kind"])
-        classifier = self._fitted(given, folder)
-        if folder.looked and classifier.certificate_ is not None:
-            classifier.notes_ += (_LOOKED,)
-        self._save(classifier, folder)
-        folder.finish()
-        return Made(Run.open(folder.path), given, self.file, folder.resumed)
-
-    def _asked(self) -> dict[str, Any]:
-        """What makes it the same fit when it is called again."""
-        return {
-            "file": str(self.file.resolve()),
-            "goal": str(self.goal),
-            "target": list(self.uses.target),
-            "seed": self.settings["random_state"],
-        }
-
-    def _classifier(self, given: Given, folder: Folder, live: Live) -> GoalClassifier:
-        from setpoint.estimators import GoalClassifier
-
-        made = GoalClassifier(
-            self.goal,
-            task=given.target.task,
-            positive=given.target.positive,
-            time_limit=self.limit,
-            checkpoint=str(folder.work),
-            listener=live,
-            **self.settings,
-        )
-        made.source_ = self.file.name  # type: ignore[attr-defined]
-        made.target_ = given.target.name  # type: ignore[attr-defined]
-        run = folder.path
-        made.usage_ = (  # type: ignore[attr-defined]
-            f"setpoint predict {run} new.csv --out decisions.csv",
-            f"setpoint evaluate {run} labelled.csv",
-            f'in Python: sp.load("{run.as_posix()}").predict(table)',
-        )
-        return made
-
-    def _fitted(self, given: Given, folder: Folder) -> GoalClassifier:
-        """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
-
-        def planned(plan: FitPlan) -> None:
-            if not self.quiet:
-                self._show_plan(Screen.open(), given, plan, folder)
-            folder.begin(self._asked())
-
-        with Live(planned, self.quiet) as live:
-            made = self._classifier(given, folder, live)
-            try:
-                return made.fit(given.X, given.target.y, **given.more)
-            except KeyboardInterrupt:
-                raise self._stopped(made, folder) from None
-            except FileError as error:
-                raise self._unwritten(error, folder) from error
-            except SetpointError:
-                folder.withdraw()
-                raise
-
-    def _stopped(self, made: Any, folder: Folder) -> KeyboardInterrupt:
-        """Write the best so far, unless a finished run lies there; say how to go on."""
-        fitted = getattr(made, "rule_", None) is not None
-        if fitted and not folder.finished:
-            made.save(folder.path)
-        if not folder.kept and not fitted:
-            folder.withdraw()
-            return KeyboardInterrupt("stopped before any part was done; nothing is written.")
-        best = f'; "{folder.path}" holds the best so far' if fitted and not folder.finished else ""
-        return KeyboardInterrupt(
-            f"stopped; what is done is kept{best}: run the same command to go on."
-        )
-
-    def _save(self, made: GoalClassifier, folder: Folder) -> None:
-        try:
-            made.save(folder.path)
-        except FileError as error:
-            raise self._unwritten(error, folder) from error
-        except SetpointError:
-            folder.withdraw()
-            raise
-
-    def _unwritten(self, error: FileError, folder: Folder) -> FileError:
-        """A file that could not be written; what was fitted before is worth keeping."""
-        if not folder.kept:
-            folder.withdraw()
-            return error
-        kept = "What was fitted before is kept: run the same command to go on."
-        return FileError(f"{str(error).rstrip('.')}. {kept}")
-
-    def _show_plan(self, screen: Screen, given: Given, plan: FitPlan, folder: Folder) -> None:
-        data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
-        resumed = [("", "goes on with the parts that are done")] if folder.resumed else []
-        screen.line()
-        screen.facts(
-            [
-                ("Goal", str(self.goal)),
-                ("Data", data),
-                ("", f"{given.target.line()}; fingerprint {given.fingerprint(self.goal)[:8]}"),
-                *(("", note) for note in given.notes),
-                *plan_facts(plan),
-                *resumed,
-            ]
-        )

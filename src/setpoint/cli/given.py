@@ -141,7 +141,13 @@ def _more(table: pd.DataFrame, goal: Goal, uses: Uses) -> dict[str, Any]:
     more: dict[str, Any] = {}
     if uses.weight is not None:
         more["sample_weight"] = weights(table, uses.weight)
-    sought = [name for name in columns_of(goal) if name != "group" or name in table.columns]
+    sought = columns_of(goal)
+    if "group" in goal.columns and "group" not in table.columns:
+        named = next(iter(uses.groups), "sex")
+        raise DataError(
+            f'the goal says by="group", and there is no column "group"; name the column itself, '
+            f'for example by="{named}".'
+        )
     groups = tuple(dict.fromkeys([*uses.groups, *sought]))
     if groups:
         more["group"] = {name: group_values(table, name, "group") for name in groups}

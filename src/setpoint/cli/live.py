@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 from setpoint.cli.output import Screen
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
     from setpoint.fit.job import Progress
     from setpoint.fit.recipe import FitPlan
 
@@ -28,9 +26,10 @@ class Live:
     """
 
     def __init__(self, planned: Callable[[FitPlan], None], quiet: bool) -> None:
-        self.planned, self.bar, self.task = planned, None, None
         screen = Screen.open(stderr=True)
+        self.planned = planned
         self.screen = None if quiet or not screen.console.is_terminal else screen
+        self.bar: Bar | None = None
         self.said = ""
 
     def __enter__(self) -> Self:
@@ -51,42 +50,46 @@ class Live:
         elif self.screen is None:
             return
         elif isinstance(event, Progress):
-            self._progress(event)
-        elif isinstance(event, EpochDone):
-            self._say(f"{self.said}, epoch {event.epoch + 1}")
+            self._progress(event, self.screen)
+        elif isinstance(event, EpochDone) and self.bar is not None:
+            self.bar.show(f"{self.said}, epoch {event.epoch + 1}")
 
-    def _progress(self, event: Progress) -> None:
+    def _progress(self, event: Progress, screen: Screen) -> None:
         fold = f", fold {event.fold}/{event.folds}" if event.folds > 1 else ""
         best = f", best {event.best}" if event.best else ""
         self.said = f"{event.member}{fold}{best}"
         if self.bar is None:
-            self.bar = _bar(self.screen)
-            self.task = self.bar.add_task("", total=event.total)
-            self.bar.start()
-        if event.phase == "fit":
-            self.bar.update(self.task, completed=event.done, total=event.total)
-        else:
-            self.bar.update(self.task, completed=event.total, total=event.total)
-        self._say(self.said)
-
-    def _say(self, text: str) -> None:
-        if self.bar is not None and self.screen is not None:
-            self.bar.update(self.task, description=self.screen.say(text))
+            self.bar = Bar(screen)
+        done = event.done if event.phase == "fit" else event.total
+        self.bar.show(self.said, done, event.total)
 
 
-def _bar(screen: Screen | None) -> Bar:
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+class Bar:
+    """A bar on a terminal: how much is done, for how long, and what is going on."""
 
-    assert screen is not None
-    return Progress(
-        TextColumn(" "),
-        BarColumn(bar_width=None),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-        console=screen.console,
-        expand=True,
-    )
+    def __init__(self, screen: Screen) -> None:
+        from rich import progress
+
+        self.screen = screen
+        self.progress = progress.Progress(
+            progress.TextColumn(""),
+            progress.BarColumn(),
+            progress.TaskProgressColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            console=screen.console,
+        )
+        self.task = self.progress.add_task("", total=1)
+        self.progress.start()
+
+    def show(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Say what is going on, and how much is done."""
+        said = self.screen.say(text)
+        self.progress.update(self.task, description=said, completed=done, total=total)
+
+    def stop(self) -> None:
+        """Leave the bar as it stands."""
+        self.progress.stop()
 
 
 def plan_facts(plan: FitPlan) -> list[tuple[str, str]]:

@@ -7,20 +7,24 @@ import numpy as np
 from setpoint.cli.given import Given
 from setpoint.decisions.choose import kind_for
 from setpoint.decisions.problem import Problem
-from setpoint.expressions import take_in
+from setpoint.expressions import Domain, take_in
 from setpoint.goals import Goal, lower
 
 
 def refuse_unmeant(goal: Goal, given: Given, kind: str | None) -> None:
     """Raise before anything is fitted where the goal names what no row has."""
     from setpoint.fit.labels import read_labels
+    from setpoint.fit.operating_point import ranks_only
 
     target, rows, lowered = given.target, len(given.X), lower(goal)
     labels, codes = read_labels(goal, target.y, rows, target.task, target.positive)
-    kind_for(lowered, labels.task.kind, kind)
     several = len(labels.task.classes or ())
     scores = np.zeros((rows, several) if several else rows)
     columns = take_in(
         labels.task, labels.named(codes), scores=scores, group=given.more.get("group")
     )
+    if ranks_only(lowered):  # the ranking is judged, and no rule is looked for
+        lowered.objective.expand(Domain(columns.on_host()))
+        return
+    kind_for(lowered, labels.task.kind, kind)
     Problem.ground(lowered, columns.on_host())

@@ -68,7 +68,7 @@ class Scorer:
         if needed:
             raise _missing(needed, table)
         if not absent:
-            return table[wanted]
+            return table.loc[:, wanted]
         return table.reindex(columns=wanted)
 
 

@@ -97,6 +97,8 @@ def rows_words(run: Run) -> str:
     many = count(rows["rows"], "row")
     if run.report["fresh"]:
         return f"on {many} never used before; 95% intervals"
+    if "tuned on alike" in run.about["plan"]["how"]:
+        return f"on {many} that the model was fitted on, which flatters it; 95% intervals"
     return f"on {many} that also chose the rule, scored out-of-fold; 95% intervals"
 
 

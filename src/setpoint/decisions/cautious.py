@@ -6,8 +6,8 @@ a margin a pure rate must hold by its one-sided Wilson bound,
     p + z²/2n − z √(p (1 − p)/n + z²/4n²)   over   1 + z²/n          (Wilson 1927)
 
 Any other constraint, and any other kind of rule, is tightened by z times the distance of its
-one-sided bound at Φ(−1). Where no rule has the margin, a threshold is taken whose least bound is
-best; another rule gets half the margin, then none. A margin is a habit, not a proof.
+one-sided bound at Φ(−1). Where no rule has the margin it is halved, twice, then given up. A margin
+is a habit, not a proof.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from setpoint.expressions import Columns, Scan, Sweep
 from setpoint.goals import Goal, lower
 
 MARGIN = 2.0  #: standard errors; see the decision on defaults for what others gave
-_SHARES = (1.0, 0.5)  #: of the margin, tried in turn where rules are not one threshold
+_SHARES = (1.0, 0.5, 0.25)  #: of the margin, tried in turn
 _ONE_ERROR = 0.15865525393145707  #: Φ(−1)
 
 
@@ -78,23 +78,21 @@ def cautious(
 
 
 def _one_threshold(
-    goal: Goal, columns: Columns, claims: list, z: float
+    goal: Goal, columns: Columns, claims: list, margin: float
 ) -> tuple[DecisionRule, float]:
     problem, sweep = Problem.meet(goal, columns), Sweep(columns)
-    places = np.arange(sweep.size)
-    room = np.full(sweep.size, np.inf)  # of the tightest constraint, beyond its bound
-    for r, op, asked in (claim for parts in claims for claim in parts):
-        k, n = counts_along(r, sweep, places)
-        room = np.minimum(room, room_with_margin(k, n, op, float(r.share(asked)), z))
-    scan = problem.scan(sweep)
-    feasible = scan.feasible()
-    whole = room >= -1e-12
-    if (whole & feasible).any():
-        return tune_threshold(problem, sweep, _first(scan, whole)), 1.0
-    if not feasible.any():
-        return tune_threshold(problem, sweep), 0.0
-    most = room[feasible].max()
-    return tune_threshold(problem, sweep, _first(scan, room >= most - 1e-12)), 0.5
+    scan, places = problem.scan(sweep), np.arange(sweep.size)
+    counts = [
+        (*counts_along(r, sweep, places), op, float(r.share(asked)))
+        for parts in claims
+        for r, op, asked in parts
+    ]
+    for share in _SHARES:
+        rooms = [room_with_margin(k, n, op, b, share * margin) for k, n, op, b in counts]
+        index = _first(scan, np.minimum.reduce(rooms) >= -1e-12)
+        if index is not None:
+            return tune_threshold(problem, sweep, index), share
+    return tune_threshold(problem, sweep), 0.0
 
 
 def _first(scan: Scan, allowed: np.ndarray) -> int | None:

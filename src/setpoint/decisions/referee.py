@@ -30,7 +30,7 @@ from setpoint.expressions import Columns
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, lower
 
-DRAWS = 500
+DRAWS = 300
 LEVEL = 0.05  #: of the paired intervals, two-sided
 _WORK = 2_000_000  #: rows times draws times entrants, about
 

@@ -110,7 +110,6 @@ class Conclusion:
         self.task = Task(
             task.kind, task.positive, task.classes, score="raw" if raw else "probability"
         )
-        self.raw = raw
         self.certificate: Certificate | None = None
         self.certify_scores: np.ndarray | None = None
         self.certify_outputs: dict[str, np.ndarray] = {}
@@ -121,7 +120,7 @@ class Conclusion:
     def stacked(self, names: Sequence[str]) -> Stack:
         """Members weighed on all held rows."""
         if len(names) == 1:
-            return Stack.alone(names[0], raw=self.raw)
+            return Stack.alone(names[0], raw=not self.run.named(names[0]).probable)  # type: ignore[union-attr]
         rows = self.held
         held = {n: self.outputs[n][rows] for n in names}
         task, weight = self.job.labels.task, self.job.weights(rows)

@@ -162,17 +162,17 @@ def _weights(job: Job) -> str:
 def fingerprint_of(X: Any, target: np.ndarray) -> str:
     """A digest of the cells and the labels, the same for the same rows in the same order."""
     import pandas as pd
-    from pandas.util import hash_pandas_object
 
+    hashed: Any = pd.util.hash_pandas_object  # type: ignore[attr-defined]
     digest = hashlib.sha256(np.ascontiguousarray(target).tobytes())
     if isinstance(X, pd.DataFrame):
         digest.update("|".join(map(str, X.columns)).encode())
         for name in range(X.shape[1]):
             column = X.iloc[:, name]
             try:
-                marks = hash_pandas_object(column, index=False, categorize=True)
+                marks = hashed(column, index=False)
             except TypeError:  # cells of several types
-                marks = hash_pandas_object(column.astype(str), index=False)
+                marks = hashed(column.astype(str), index=False)
             digest.update(marks.to_numpy().tobytes())
         return digest.hexdigest()
     array = np.asarray(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from setpoint.decisions.choose import kind_for, refuse_one_class
 from setpoint.decisions.groups import groups_of
 from setpoint.decisions.quick import quick_point
 from setpoint.expressions import AtK, take_in
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task, lower, symmetric
 
 
 def choose_rule(
@@ -63,12 +64,23 @@ def ranks_only(goal: Goal) -> bool:
 
 
 def _plainest(goal: Goal, rule: DecisionRule, y: Any, scores: Any, given: Any) -> DecisionRule:
-    """½ or the plain argmax, where they are exactly as good."""
+    """½ or the plain argmax, where they are as good.
+
+    Exactly as good; of a goal that does not tell the classes apart (accuracy, mcc) also where what
+    is better is so by less than two standard errors, 2 √(v (1 − v) / n): with probabilities ½ is
+    where such goals belong, and a threshold that a few rows have moved is noise.
+    """
     plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": (0.0,) * scores.shape[-1]}}
     if rule.kind not in plain or rule.task.score != "probability" or goal.constraints:
         return rule
     usual = replace(rule, **plain[rule.kind])
-    return usual if evaluate(usual, y, scores, **given).value == rule.value else rule
+    value = evaluate(usual, y, scores, **given).value
+    if value is None or rule.value is None:
+        return rule
+    inside = min(max(abs(rule.value), 0.0), 1.0)
+    error = 2 * math.sqrt(inside * (1 - inside) / len(y)) if symmetric(goal) else 0.0
+    near = goal.sign * (rule.value - value) <= error
+    return replace(usual, value=value) if near else rule
 
 
 def _usual(goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:

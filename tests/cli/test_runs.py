@@ -1,0 +1,201 @@
+"""Runs after the fit: evaluate, monitor, explain and compare, held to the library."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from tests.cli.tables import QUICK, people
+
+import setpoint as sp
+from setpoint.cli.compare import comparable
+from setpoint.cli.run import Run
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+@pytest.fixture(scope="session")
+def other_folder(run_folder, tmp_path_factory):
+    """A second run on the same table, for another goal."""
+    from typer.testing import CliRunner
+
+    from setpoint.cli.app import app
+
+    out = tmp_path_factory.mktemp("other") / "run"
+    goal = "maximize precision subject to recall >= 0.5"
+    args = ["fit", run_folder[1], "--target", "fraud", "--goal", goal, "--out", out, *QUICK]
+    result = CliRunner().invoke(app, [*map(str, args), "--no-compare"], prog_name="setpoint")
+    assert result.exit_code in (0, 3), result.output
+    return out
+
+
+def scored(folder, table):
+    clf = sp.load(folder)
+    return clf, clf.predict_proba(table.drop(columns="fraud"))[:, 1]
+
+
+# --- evaluate -------------------------------------------------------------------------------------
+
+
+def test_evaluate_is_the_evaluation_and_a_fresh_certificate(run, run_folder, new_rows):
+    path, table = new_rows(800)
+    result = run("evaluate", run_folder[0], path, "--json")
+    data = json.loads(result.stdout)
+    clf, scores = scored(run_folder[0], table)
+    found = sp.evaluate(clf.rule_, table["fraud"], scores)
+    assert data["sentence"] == str(found)
+    proof = sp.certify(clf.rule_.goal, clf.rule_, table["fraud"], scores)
+    assert data["verdict"] == proof.verdict
+    assert data["tested"]["findings"][0]["bound"] == pytest.approx(proof.findings[0].bound)
+    assert result.exit_code == (0 if found.holds else 3)
+    said = " ".join(run("evaluate", run_folder[0], path).stdout.split())
+    assert f"Promise {data['promise']}" in said
+    assert "fraud = 1" in said
+
+
+def test_a_promise_that_is_broken(run, run_folder, new_rows):
+    labels = people(800, 7)["fraud"].to_numpy()
+    path, _ = new_rows(800, fraud=np.random.default_rng(0).permutation(labels))
+    result = run("evaluate", run_folder[0], path)
+    assert result.exit_code == 3
+    assert "Promise broken, beyond chance" in " ".join(result.stdout.split())
+    watched = run("monitor", run_folder[0], path)
+    assert watched.exit_code == 3
+    assert "BROKEN" in watched.stdout
+
+
+def test_rows_of_the_fit_prove_nothing(run, run_folder):
+    result = run("evaluate", run_folder[0], run_folder[1])
+    assert "these rows were part of the fit" in " ".join(result.stdout.split())
+
+
+def test_labels_under_another_name_and_scores_of_none(run, run_folder, new_rows):
+    path, table = new_rows(300)
+    table.rename(columns={"fraud": "truth"}).to_csv(path, index=False)
+    missing = run("evaluate", run_folder[0], path)
+    assert missing.exit_code == 2
+    assert 'there is no column "fraud" (label)' in missing.stderr
+    assert run("evaluate", run_folder[0], path, "--label", "truth").exit_code in (0, 3)
+    refused = run("evaluate", run_folder[0], path, "--label", "truth", "--score", "amount")
+    assert refused.exit_code == 2
+    assert "a run scores the rows itself" in refused.stderr
+
+
+# --- monitor --------------------------------------------------------------------------------------
+
+
+def test_monitor_is_the_monitor_of_the_certificate(run, run_folder, new_rows, tmp_path):
+    state = tmp_path / "state.json"
+    watching = sp.Monitor(sp.load(run_folder[0]).certificate_)
+    for seed in (7, 8):
+        path, table = new_rows(400, seed)
+        options = ("--state", state, "--json")
+        data = json.loads(run("monitor", run_folder[0], path, *options).stdout)
+        report = watching.update(table["fraud"], scored(run_folder[0], table)[1])
+        assert data["sentence"] == str(report)
+        assert data["rows"] == report.rows
+
+
+def test_monitor_needs_a_promise(run, new_rows, tmp_path):
+    path = tmp_path / "known.csv"
+    people(200).to_csv(path, index=False)
+    args = ("--target", "fraud", "--goal", "maximize f1", *QUICK, "--no-compare")
+    assert run("fit", path, *args, "--out", tmp_path / "r").exit_code == 0
+    result = run("monitor", tmp_path / "r", new_rows(100)[0])
+    assert result.exit_code == 2
+    assert "has no certificate" in result.stderr
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+
+def test_explain_says_what_and_why(run, run_folder):
+    result = run("explain", run_folder[0])
+    assert (result.exit_code, result.stderr) == (0, "")
+    flat = " ".join(result.stdout.split())
+    for said in (
+        "Verdict PROVEN.",
+        "Which models",
+        "trees decides alone",
+        "linear only to compare with",
+        "Assumption",
+        "one point of precision",
+        "Checks passed",
+        "random_state 0",
+        "scikit-learn",
+    ):
+        assert said in flat, said
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_explain_as_json(run, run_folder):
+    data = json.loads(run("explain", run_folder[0], "--json").stdout)
+    clf = sp.load(run_folder[0])
+    weights = {m["name"]: m["weight"] for m in data["members"]}
+    assert weights == {"linear": None, "trees": 1.0}
+    assert data["status"] == clf.report_.verdict["status"]
+    assert data["data"]["fingerprint"] == clf.fingerprint_
+    assert data["comparison"]["sentence"] == clf.comparison_.sentence
+
+
+# --- compare --------------------------------------------------------------------------------------
+
+
+def test_two_runs_side_by_side(run, run_folder, other_folder):
+    result = run("compare", run_folder[0], other_folder, columns=120)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for said in ("precision >= 0.6", "recall >= 0.5", "PROVEN", "fingerprint", "Comparable"):
+        assert said in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 120
+    data = json.loads(run("compare", run_folder[0], other_folder, "--json").stdout)
+    assert data["comparable"] is (data["runs"][0]["certificate"].endswith("150 rows"))
+    assert data["same_rows"] is None
+
+
+def test_other_rows_are_not_comparable(run, run_folder, tmp_path):
+    path = tmp_path / "known.csv"
+    people(300, 5).to_csv(path, index=False)
+    args = ("--target", "fraud", "--goal", "maximize f1", *QUICK, "--no-compare")
+    assert run("fit", path, *args, "--out", tmp_path / "r").exit_code == 0
+    runs = Run.open(run_folder[0]), Run.open(tmp_path / "r")
+    assert comparable(runs)[0] is False
+    assert "the tables differ" in " ".join(
+        run("compare", run_folder[0], tmp_path / "r").stdout.split()
+    )
+
+
+def test_the_same_rows_decide(run, run_folder, other_folder, new_rows):
+    path, table = new_rows(500)
+    result = run("compare", run_folder[0], other_folder, path, "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["same_rows"]["comparison"]
+    values = []
+    for folder in (run_folder[0], other_folder):
+        decided = sp.load(folder).predict(table.drop(columns="fraud"))
+        values.append(float(sp.recall(table["fraud"].to_numpy(), decided)))
+    assert [c["value"] for c in found["contenders"]] == pytest.approx(values)
+    (gap,) = found["differences"]
+    assert gap["value"] == pytest.approx(values[0] - values[1])
+    assert gap["low"] <= gap["value"] <= gap["high"]
+    said = "".join(run("compare", run_folder[0], other_folder, path).stdout.split())
+    assert "".join(json.loads(result.stdout)["same_rows"]["sentence"].split()) in said
+
+
+def test_a_run_is_as_good_as_its_copy(run, run_folder, new_rows, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(run_folder[0], copy)
+    data = json.loads(run("compare", run_folder[0], copy, new_rows()[0], "--json").stdout)
+    assert data["comparable"] is True
+    assert "Not separable on these rows" in data["same_rows"]["sentence"]
+    assert data["same_rows"]["comparison"]["differences"][0]["value"] == 0
+
+
+def test_rows_that_a_run_has_used_are_no_fair_judge(run, run_folder, other_folder):
+    data = json.loads(run("compare", run_folder[0], other_folder, run_folder[1], "--json").stdout)
+    assert "has used some of these rows" in data["same_rows"]["caution"]
+
+
+def test_options_of_rows_without_rows(run, run_folder, other_folder):
+    result = run("compare", run_folder[0], other_folder, "--goal", "maximize f1")
+    assert result.exit_code == 2
+    assert "belong to DATA" in result.stderr
