@@ -11,7 +11,6 @@ comparison.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -112,16 +111,13 @@ def run(console: Console) -> None:
             for name, model in models(seed).items():
                 for goal in GOALS:
                     for way, decide in WAYS.items():
-                        start = time.perf_counter()
                         with warnings.catch_warnings():
                             warnings.simplefilter("ignore")
                             decided = decide(goal, model, rows)
-                        seconds = time.perf_counter() - start
                         lines.append(
                             {"table": table, "seed": seed, "model": name, "goal": goal, "way": way}
                             | judged(rows.test.y, decided)
                             | {"n": rows.tune.y.size, "n test": rows.test.y.size}
-                            | {"seconds": seconds}
                         )
         console.print(f"{NAME}: {table}")
     record(

@@ -447,7 +447,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Scores as the rule takes them: (n,), or (n, K)."""
         check_is_fitted(self, "rule_")
-        if len(getattr(X, "shape", (0, 0))) == 2:
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         rows = self.encoder_.encode(X)
         outputs = {name: mean_outputs(self.members_[name], rows) for name in self.stack_.used}
@@ -458,8 +459,10 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         return self.decide(self._scores(X), group)
 
     def decide(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
-        """Decisions, as classes, from scores of this classifier."""
+        """Decisions, as classes, from scores of this classifier; of an abstaining rule its own."""
         decided = np.asarray(self.rule_.decide(scores, group=group))
+        if self.rule_.kind == "abstain":  # undecided rows are marked, which no class could be
+            return decided
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
         if self.task_.kind == "multilabel":

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.cli.tables import QUICK, people
 
@@ -67,6 +68,22 @@ def test_a_promise_that_is_broken(run, run_folder, new_rows):
 def test_rows_of_the_fit_prove_nothing(run, run_folder):
     result = run("evaluate", run_folder[0], run_folder[1])
     assert "these rows were part of the fit" in " ".join(result.stdout.split())
+    watched = run("monitor", run_folder[0], run_folder[1])
+    assert watched.exit_code == 2
+    assert "is the table of the fit" in watched.stderr
+
+
+def test_nor_do_they_where_all_of_them_were_trained_on(run, tmp_path):
+    """Without a proof the certify rows go back into training, and scores are others."""
+    path, out = tmp_path / "known.csv", tmp_path / "r"
+    people(300).to_csv(path, index=False)
+    goal = "maximize recall subject to precision >= 0.95"
+    args = ("--target", "fraud", "--goal", goal, *QUICK, "--no-compare", "--out", out)
+    assert run("fit", path, *args).exit_code == 3
+    assert set(pd.read_csv(out / "splits.csv")["part"]) == {"train"}
+    data = json.loads(run("evaluate", out, path, "--json").stdout)
+    assert data["verdict"] is None
+    assert "these rows were part of the fit" in data["promise"]
 
 
 def test_labels_under_another_name_and_scores_of_none(run, run_folder, new_rows):

@@ -226,11 +226,13 @@ def _same_rows(
     entrants, read, cautions = [], [], []
     for run, name in zip(runs, names, strict=True):
         judged = replace(run, rule=replace(run.rule, goal=goal))
-        rows = take_rows(judged, table, Scorer.open(run.folder), columns)
+        scored = take_rows(judged, table, Scorer.open(run.folder), columns)
+        rows = scored.rows
         held = applied(run.rule, labels_for(run.rule.task, rows), rows.scores, **rows.more)
         entrants.append(Entrant(name, held, run.rule.operating_point()))
         read.append(rows)
-        if any(Fingerprint.of(held).shares_rows(seen) for seen in run.rule.seen):
+        known = any(Fingerprint.of(held).shares_rows(seen) for seen in run.rule.seen)
+        if known or scored.fitted_on:
             cautions.append(f"{name} has used some of these rows")
     bout = Bout.of(goal, entrants, np.zeros(len(table), np.intp))
     compared = bout.comparison(names[0])

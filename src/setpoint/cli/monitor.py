@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from setpoint._core.errors import FileError, KindError
+from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli.debugging import Debug
 from setpoint.cli.documents import load_certificate
@@ -21,6 +21,7 @@ from setpoint.cli.proof import told_short
 from setpoint.cli.results import data_line
 from setpoint.cli.rows import Rows
 from setpoint.cli.ruled import labels_for, read_for, roles_of
+from setpoint.cli.run import Run
 from setpoint.cli.saving import refuse_existing, refuse_unwritable
 from setpoint.cli.scored import Columns, scored_rows
 from setpoint.decisions import Certificate, Monitor, Report, Watched, plot_monitor
@@ -103,7 +104,7 @@ def monitor(
     point = proof.point
     if certificate.is_dir():
         columns = Columns(label, score, scores, positive, weight, group)
-        rows = scored_rows(certificate, file, columns, one_sided=True)
+        rows = _fresh_rows(Run.open(certificate), file, columns)
     else:
         roles = roles_of(point, proof.goal, label, score, scores, positive, weight, group)
         rows = read_for(point.task, file, replace(roles, one_sided=True))
@@ -120,6 +121,14 @@ def monitor(
         told.show(Screen.open())
     if found.status == BROKEN:
         raise typer.Exit(Code.INFEASIBLE)
+
+
+def _fresh_rows(run: Run, file: Path, columns: Columns) -> Rows:
+    """Rows with the scores of a run, unless they are those of the fit."""
+    scored = scored_rows(run, file, columns, one_sided=True)
+    if scored.fitted_on:
+        raise DataError(f'"{file}" is the table of the fit; feed rows that came later.')
+    return scored.rows
 
 
 def _begun(proof: Certificate, source: Path, state: Path | None, labels: str | None) -> Monitor:

@@ -52,10 +52,12 @@ class Judged:
     def of(cls, folder: Path, file: Path, columns: Columns) -> Judged:
         """Score, judge, test anew."""
         run = Run.open(folder)
-        rows = scored_rows(folder, file, columns, run=run)
+        scored = scored_rows(run, file, columns)
+        rows = scored.rows
         y = labels_for(run.rule.task, rows)
         found = judge(run.rule, y, rows.scores, **rows.more)
-        return cls(run, file, rows, found, *_tested(run, rows, y))
+        tested = (None, _SEEN) if scored.fitted_on else _tested(run, rows, y)
+        return cls(run, file, rows, found, *tested)
 
     def promise(self) -> str:
         """Whether the promise still holds, in one sentence."""

@@ -50,18 +50,23 @@ class Columns:
         )
 
 
-def scored_rows(
-    folder: Path, file: Path, columns: Columns, one_sided: bool = False, run: Run | None = None
-) -> Rows:
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Rows with the scores of a run, and whether they are the table it was fitted on."""
+
+    rows: Rows
+    fitted_on: bool
+
+
+def scored_rows(run: Run, file: Path, columns: Columns, one_sided: bool = False) -> Scored:
     """Rows of a file with the scores of a run."""
-    run = Run.open(folder) if run is None else run
     columns.roles(run, _names(run))  # mistakes in the options before the models are loaded
-    return take_rows(run, read_table(file), Scorer.open(folder), columns, one_sided)
+    return take_rows(run, read_table(file), Scorer.open(run.folder), columns, one_sided)
 
 
 def take_rows(
     run: Run, table: pd.DataFrame, scorer: Scorer, columns: Columns, one_sided: bool = False
-) -> Rows:
+) -> Scored:
     """Rows of a table with the scores of a run."""
     names = _names(run)
     roles = replace(columns.roles(run, names), one_sided=one_sided)
@@ -69,7 +74,16 @@ def take_rows(
     parts = scores.reshape(len(table), -1).astype(np.float64)
     made = {name: parts[:, j] for j, name in enumerate(names)}
     rows = spelled_for(run.rule.task, rows_of(table.assign(**made), roles))
-    return replace(rows, task=replace(rows.task, score=run.rule.task.score))
+    rows = replace(rows, task=replace(rows.task, score=run.rule.task.score))
+    return Scored(rows, scorer.fitted_on(table, _codes(run, rows.y)))
+
+
+def _codes(run: Run, y: np.ndarray) -> np.ndarray:
+    """Labels as the fit counted them: the place of the class, or 0 and 1."""
+    if run.rule.task.kind != "multiclass":
+        return y.astype(np.int64)
+    places = {str(name): place for place, name in enumerate(run.about["classes"])}
+    return np.array([places.get(str(label), -1) for label in y.tolist()])
 
 
 def _names(run: Run) -> tuple[str, ...]:

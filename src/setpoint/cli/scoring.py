@@ -54,6 +54,15 @@ class Scorer:
                 schema.apply(rows, first)  # says the same of the right row
             raise
 
+    def fitted_on(self, table: pd.DataFrame, y: np.ndarray) -> bool:
+        """Whether this is the very table of the fit; ``y`` as codes of the classes."""
+        from setpoint.fit.fitting import fingerprint_of
+
+        names = self._names(table)
+        if not set(names) <= set(map(str, table.columns)):
+            return False
+        return fingerprint_of(table.loc[:, names], y) == self.classifier.fingerprint_
+
     def _names(self, table: pd.DataFrame) -> list[str]:
         named = getattr(self.classifier, "feature_names_in_", None)
         return list(map(str, table.columns)) if named is None else list(map(str, named))

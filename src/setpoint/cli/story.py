@@ -11,7 +11,7 @@ from rich.text import Text
 
 from setpoint.cli.output import Screen, command, count, number
 from setpoint.cli.run import Run
-from setpoint.decisions import Certificate
+from setpoint.decisions import Certificate, Finding
 from setpoint.decisions.certificate import PROVEN, REFUTED
 
 Fact = tuple[str, str | Text]
@@ -126,7 +126,10 @@ def certificate_facts(run: Run) -> list[Fact]:
     if proof is None:
         return [("Certificate", "none: no rows were kept apart to prove it on")]
     facts: list[Fact] = [("Certificate", _head(proof))]
-    facts += [("", _found(f)) for f in proof.findings]
+    several = len(proof.findings) > 1
+    facts += [
+        ("", f"{f.constraint}: {_found(f)}" if several else _found(f)) for f in proof.findings
+    ]
     if proof.proven:
         return [*facts, ("", f"for rows like these, not under drift: {command()} monitor")]
     return [*facts, *_way_to_proof(run)]
@@ -147,13 +150,13 @@ def _head(proof: Certificate) -> Text:
     return Text.assemble((proof.verdict, style), f" at {100 * proof.confidence:g}%: {promise}")
 
 
-def _found(finding: Any) -> str:
-    several = f"{finding.constraint}: " if finding.verdict not in (PROVEN, REFUTED) else ""
+def _found(finding: Finding) -> str:
+    """What was seen, the rows behind it, the bound, and what would settle it."""
     seen = "empty here" if finding.value is None else f"{number(finding.value)} here"
     rows = f", {finding.evidence[0]}" if len(finding.evidence) == 1 else ""
     limit = "" if finding.limit() == "no bound" else f", {finding.limit()} by {finding.how}"
     way = "" if finding.verdict in (PROVEN, REFUTED) else f"; {finding.way_out()}"
-    return f"{several if way else ''}{seen}{rows}{limit}{way}"
+    return f"{seen}{rows}{limit}{way}"
 
 
 # --- what it bought ---------------------------------------------------------------------------

@@ -153,6 +153,9 @@ def verdict_of(goal: Goal, found: Sequence[Contender], gaps: Sequence[Difference
         return f"{ours.name} won{by}: {said}, {span}."
     if gap.separated < 0:
         return f"{rival.name} is better here{by}: {said}, {span}. Take it."
+    ahead = goal.sign * (gap.high if goal.sign > 0 else gap.low) < 0
+    if goal.constraints and ahead:  # more of the objective, and nearer to breaking a constraint
+        span += ", which it has for keeping no distance from its constraints"
     return (
         f"Not separable on this data: {said}, {span}. If a single model is simpler to run, "
         f"{rival.name} is as good a choice."

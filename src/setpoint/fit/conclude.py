@@ -28,7 +28,7 @@ from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.groups import declared
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.expressions import Columns, take_in
-from setpoint.fit.job import Job
+from setpoint.fit.job import LARGE, Job
 from setpoint.fit.operating_point import choose_rule, ranks_only
 from setpoint.fit.portfolio import Portfolio
 from setpoint.fit.stack import Stack, fit_stack
@@ -237,11 +237,14 @@ class Conclusion:
     def baselines(self) -> list[tuple[str, str]]:
         """The baselines that were run: a label and a member."""
         ran = {r.name for r in self.run.ran}
+        plain = self.choice.plain if self.choice.plain in ran else "linear"
+        own = (plain,) == self.choice.main  # a model of the user's: its own loss, no margin
         known = [
-            ("cross-entropy + tuned threshold", self.choice.plain),
+            (f"{plain if own else 'cross-entropy'} + tuned threshold", plain),
             ("lightgbm + tuned threshold", self.choice.trees),
         ]
-        return [(label, member) for label, member in known if member in ran]
+        same = self.choice.main if self.choice.margin == 0 or not self.goal.constraints else ()
+        return [(label, m) for label, m in known if m in ran and (m,) != same]
 
     # --- the end ---------------------------------------------------------------------------------
 
@@ -274,7 +277,7 @@ class Conclusion:
         made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
         fresh = len(tried.parts.certify)
         self.certificate = as_figures(made, _AFTER.format(fresh), " on out-of-fold rows")
-        self.notes += [note for note in tried.notes if note not in self.notes]
+        self.notes += [note for note in tried.notes if note.startswith("a rule is proven")]
         told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
         seen = "; ".join(told)
         self.notes.append(f"on {fresh:,} rows that nothing had seen, before they were used: {seen}")
@@ -287,8 +290,19 @@ class Conclusion:
             return {}
         return {self.name: self.certificate.verdict} | self._verdicts(self.certify_outputs)
 
+    def _remember_training(self) -> None:
+        """Let the rule know the rows it was trained on, as the final model scores them."""
+        rows, job = self.parts.train, self.job
+        parts = []
+        for some in np.array_split(rows, max(1, -(-len(rows) // LARGE))):
+            encoded = job.rows.encoder.encode(job.rows.rows("raw", some))
+            outputs = {n: self.run.named(n).predict(encoded) for n in self.stack.used}  # type: ignore[union-attr]
+            parts.append(self.stack.scores(outputs, self.task))
+        self.rule.touched.append(Fingerprint.of(self.columns(rows, np.concatenate(parts))))
+
     def finish(self, compare: bool) -> Concluded:
         """The comparison, and all of it as one record."""
+        self._remember_training()
         comparison = None
         if compare:
             verdicts = self.verdicts or self.verdicts_of()
@@ -350,13 +364,15 @@ class Conclusion:
         low, high = self.goal.objective.interval()
         scale = 1.0 if math.isfinite(high - low) else max(abs(ours), 1e-12)
         cost = math.inf if theirs is None else self.goal.sign * (ours - theirs) / scale
-        if cost <= self.choice.proof_price:
-            return True
         what = self.goal.objective
         value = "empty" if theirs is None else f"{theirs:.3g}"
+        had = f"{what} {value} out of fold, where {ours:.3g} can be had without proof"
+        if cost <= self.choice.proof_price:
+            self.notes += [f"the price of the proof: {had}"] if cost > 0 else []
+            return True
         self.notes.append(
-            f"a rule is proven, at {what} {value} where {ours:.3g} can be had without proof: more "
-            f"than proof_price={self.choice.proof_price:g} allows; say proof_price=1 to take it"
+            f"a rule is proven, at {had}: more than proof_price={self.choice.proof_price:g} "
+            "allows; say proof_price=1 to take it"
         )
         return False
 

@@ -91,15 +91,15 @@ def fit_goal(
     start = time.monotonic()
     recipe = asked.recipe(job.labels.task)
     size = division.certify_size
-    if size is None:
-        size = CERTIFY if lower(asked.goal).constraints else 0.0
+    if size is None:  # weighted rows prove nothing here, so none are kept
+        size = CERTIFY if lower(asked.goal).constraints and job.weight is None else 0.0
     parts = division.part(job, size, recipe.folds)
     if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
         parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
     X = job.rows.X
     recipe, encoder = _encoder(recipe, X, job, parts, columns or {})
     job = replace(job, rows=encoder.encode(X))
-    plan = FitPlan.of(asked.goal, recipe, parts, job.target, _width(asked, recipe, job))
+    plan = FitPlan.of(asked.goal, recipe, parts, job.target, job.rows.width)
     job.tell(Planned("plan", plan))
     mark = fingerprint_of(X, job.target)
     key = "|".join([mark, str(asked.goal), str(job.seed), _weights(job)])
@@ -108,6 +108,8 @@ def fit_goal(
     if not any(r.name in recipe.choice.main for r in run.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
     job.tell(Progress("conclude", 1, 1, "rule, proof, referee", 0, 0))
+    if not run.finished:  # the certify rows are kept for the fit that goes on
+        parts = replace(parts, certify=np.zeros(0, np.intp))
     found = Conclusion(job, run, parts, recipe.choice).decide()
     spent = time.monotonic() - start
     late = time_limit is not None and 2 * spent > time_limit
@@ -121,18 +123,11 @@ def fit_goal(
     concluded = found.finish(asked.compare)
     notes = (*parts.notes, *recipe.notes, *run.notes, *concluded.notes)
     notes += tuple(n for r in run.ran for n in r.notes)
-    if encoder.schema is not None:
+    main = [m for m in recipe.members if m.name in recipe.choice.main]
+    if encoder.schema is not None and any(m.form != "raw" for m in main):
         notes += tuple(encoder.schema.notes)
     seconds = time.monotonic() - start
     return Done(encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished)
-
-
-def _width(asked: Asked, recipe: Recipe, job: Job) -> int:
-    """Columns that a member sees, for the estimate of the time."""
-    if asked.table and "numbers" in recipe.forms:
-        return job.rows.numbers.shape[1]
-    shape = np.shape(job.rows.X)
-    return int(np.prod(shape[1:])) if len(shape) > 1 else 1
 
 
 def _encoder(

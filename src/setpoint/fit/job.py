@@ -14,7 +14,7 @@ from setpoint.fit.labels import Labels
 from setpoint.goals import Goal
 from setpoint.training.events import Event, Listener
 
-FORMS = ("numbers", "codes", "raw")
+LARGE = 20_000  #: rows from which encoding anew is cheaper than holding all of it
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,21 @@ class Encoded:
             raise KindError("these rows were not encoded for trees")
         return codes.transform(self.frame)[0]
 
+    @property
+    def width(self) -> int:
+        """Columns of the numbers."""
+        features = self.encoder.features
+        shape = np.shape(self.X)
+        if features is not None:
+            return len(features.names)
+        return int(np.prod(shape[1:])) if len(shape) > 1 else 1
+
     def rows(self, form: str, rows: np.ndarray | None = None) -> Any:
-        """Some rows in a form."""
+        """Some rows in a form; of a large table those rows alone are encoded, not all of them."""
         if form == "raw":
             return self.X if rows is None else taken(self.X, rows)
+        if rows is not None and self.encoder.schema is not None and len(self.X) > LARGE:
+            return Encoded(taken(self.X, rows), self.encoder).rows(form)
         whole = self.numbers if form == "numbers" else self.codes
         return whole if rows is None else whole[rows]
 

@@ -159,14 +159,14 @@ class Trees(Member):
             "force_row_wise": True,
             "verbosity": -1,
         }
-        names = [f"x{j}" for j in range(job.rows.codes.shape[1])]
+        X = job.rows.rows("codes", fit)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of levels that LightGBM merges
             rows = lightgbm.Dataset(
-                job.rows.rows("codes", fit),
+                X,
                 label=y,
                 weight=job.weights(fit),
-                feature_name=names,
+                feature_name=[f"x{j}" for j in range(X.shape[1])],
                 categorical_feature=list(job.categorical),
                 params={"verbosity": -1},
                 free_raw_data=True,
@@ -242,7 +242,7 @@ class Network(Member):
         task = job.labels.task
         return {
             "model": self.model,
-            "inputs": int(job.rows.numbers.shape[1]),
+            "inputs": job.rows.width,
             "outputs": 1 if task.kind == "binary" else len(job.labels.classes),
             "hidden": list(self.hidden),
             "dropout": self.dropout,

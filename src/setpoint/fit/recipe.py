@@ -294,14 +294,15 @@ def _seconds(member: Member, rows: int, width: int, folds: int) -> float:
     """About how long a member takes on one core of a common machine."""
     cells = rows * max(width, 1)
     if isinstance(member, Linear):
-        return folds * (0.02 + 3e-7 * cells)
+        return folds * (0.05 + 1e-7 * cells)
     if isinstance(member, Trees):
-        return folds * member.trees / 100 * (0.1 + 4e-7 * cells + 4e-6 * rows)
+        return folds * member.trees / 100 * (0.2 + 5e-6 * rows)
     if isinstance(member, Network):
         twice = 2 if isinstance(member.method, SoftSet) else 1
         s = member.settings
         steps = s.steps if s.steps is not None else s.epochs * max(16, rows // 1024) // 2
-        return folds * twice * steps * (8e-4 + 2e-8 * cells / max(rows / 512, 1))
+        steps = min(steps, max(600, 15_000_000 // max(rows, 1)))
+        return folds * twice * (0.3 + steps * (1.6e-3 + 2e-5 * width))
     return folds * (0.1 + 1e-6 * cells)
 
 

@@ -14,7 +14,7 @@ from setpoint._core.errors import SetpointError
 from setpoint.datasets import Parts
 from setpoint.decisions import diagnose, plan
 from setpoint.fit.fitting import Done
-from setpoint.fit.job import Job
+from setpoint.fit.job import Encoder, Job
 from setpoint.fit.members import ScoresGiven
 from setpoint.goals import lower
 from setpoint.reports import (
@@ -68,7 +68,7 @@ class Story:
             of["certify"] = parts.certify
         checks = [few_positives(counts)]
         if len(np.shape(X)) == 2 and not isinstance(done.recipe.members[0], ScoresGiven):
-            checks = [leakage(X, job.target), duplicates(X, of), *checks]
+            checks = [leakage(_used(X, done.encoder), job.target), duplicates(X, of), *checks]
             checks.append(drift(X, parts.train, parts.certify))
         return cls(tuple(scored), parts, len(job.target), columns, tuple(checks), counts)
 
@@ -86,6 +86,13 @@ class Story:
             for i, (p, f) in enumerate(zip(part, fold.tolist(), strict=True))
         )
         return text.getvalue()
+
+
+def _used(X: Any, encoder: Encoder) -> Any:
+    """The columns that the schema uses: what it ignores cannot leak."""
+    if encoder.schema is None or not hasattr(X, "loc"):
+        return X
+    return X[[c.name for c in encoder.schema.columns if c.kind != "ignored"]]
 
 
 def _scored(

@@ -64,7 +64,7 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray) -> tuple[float, flo
 
 def precision_interval(area: float, positives: int) -> tuple[float, float] | None:
     """The logit interval around an average precision."""
-    if not 0 < area < 1 or positives < 1:
+    if positives < 1 or area * (1 - area) < 1e-12:  # all right or all wrong: no spread to go by
         return None
     middle, width = math.log(area / (1 - area)), Z / math.sqrt(positives * area * (1 - area))
     low, high = (1 / (1 + math.exp(-(middle + side * width))) for side in (-1, 1))

@@ -68,6 +68,8 @@ def unstable_threshold(scored: Scored, rule: DecisionRule, seed: int = 0) -> Che
     code, title = "SP105", "A threshold that stays where it is"
     if rule.kind != "threshold":
         return Check(code, title, NOT_APPLICABLE, "The rule is not a single threshold.")
+    if lower(rule.goal).objective.needs() <= {"scores"} and not rule.goal.constraints:
+        return Check(code, title, NOT_APPLICABLE, "The goal judges the ranking, not a threshold.")
     columns = scored.decided_by(rule)
     problem = Problem.ground(lower(rule.goal), columns)
     value = problem.judge(columns).value
