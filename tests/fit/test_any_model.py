@@ -219,7 +219,7 @@ def test_a_module_on_a_table(tmp_path):
     clf = sp.GoalClassifier(GOAL, module, epochs=15, learning_rate=0.02).fit(X, y)
     assert all(torch.equal(a, b) for a, b in zip(before, module.parameters(), strict=True))
     assert sp.auroc(y, clf.predict_proba(X)[:, 1]) > 0.9
-    assert [c.name for c in clf.comparison_.contenders][0] == "OnTable"
+    assert clf.comparison_.contenders[0].name == "OnTable"
     assert len(clf.comparison_.contenders) == 3
     there_and_back(clf, tmp_path, X, model=OnTable())
     with pytest.raises(sp.KindError, match="a module of your own, OnTable"):
@@ -372,7 +372,9 @@ def listed(n=300):
     X, y = rows(n)
     town = np.random.default_rng(0).choice(["Ulm", "Rom", "gap"], n)
     cells = [float("nan") if t == "gap" else t for t in town]
-    return [[t, x] for t, x in zip(cells, X[:, 0].tolist(), strict=True)], np.where(town == "gap", 1, y)
+    return [[t, x] for t, x in zip(cells, X[:, 0].tolist(), strict=True)], np.where(
+        town == "gap", 1, y
+    )
 
 
 @pytest.mark.xfail(strict=True, reason='numpy makes the text "nan" of a missing cell in a list, '

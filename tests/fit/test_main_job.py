@@ -60,7 +60,7 @@ def models(clf):
     return found
 
 
-# --- certify rows are touched once -------------------------------------------------------------
+# --- certify rows are touched once ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", [("train", "certify"), ("train", "tune", "certify")])
@@ -188,7 +188,7 @@ def test_a_margin_breaks_fewer_constraints_than_a_plug_in_threshold():
     assert careful.mean() < plain.mean() / 2
 
 
-# --- out-of-fold scores ------------------------------------------------------------------------
+# --- out-of-fold scores --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_scores_are_those_of_the_models_that_did_not_see_the_row():
     assert np.allclose(clf.predict_proba(X)[:, 1], 1 / (1 + np.exp(-mean)))
 
 
-# --- how rows are parted -----------------------------------------------------------------------
+# --- how rows are parted -------------------------------------------------------------------------
 
 
 def test_rows_of_one_id_are_never_parted():
@@ -269,7 +269,7 @@ def test_the_users_own_parts_are_kept():
     assert clf.plan_.rows["certify"] == ((words == "test").sum(), y[words == "test"].sum())
 
 
-# --- tables as they are ------------------------------------------------------------------------
+# --- tables as they are --------------------------------------------------------------------------
 
 
 def untidy(n=500):
@@ -304,7 +304,10 @@ def test_strings_gaps_dates_and_what_comes_later():
     assert np.array_equal(
         clf.predict_proba(X.astype({"town": object}).reset_index(drop=True)), clf.predict_proba(X)
     )
-    whole, pieces = clf.predict_proba(X), [clf.predict_proba(X[i : i + 7]) for i in range(0, 500, 7)]
+    whole, pieces = (
+        clf.predict_proba(X),
+        [clf.predict_proba(X[i : i + 7]) for i in range(0, 500, 7)],
+    )
     assert np.allclose(whole, np.concatenate(pieces), atol=1e-6)
 
 
@@ -350,7 +353,7 @@ def test_rows_without_weight_have_no_say():
     assert a.certificate_.findings[0].value == pytest.approx(exact)
 
 
-# --- goals -------------------------------------------------------------------------------------
+# --- goals ---------------------------------------------------------------------------------------
 
 
 def test_a_gap_between_groups():
@@ -486,7 +489,7 @@ def test_an_undecided_row_is_told_no_class(names):
     assert all(told[i] in names for i in np.flatnonzero(~open_))
 
 
-# --- the referee -------------------------------------------------------------------------------
+# --- the referee ---------------------------------------------------------------------------------
 
 LIGHTGBM, PLAIN = "lightgbm + tuned threshold", "cross-entropy + tuned threshold"
 
@@ -567,7 +570,7 @@ def test_not_separable_beside_an_interval_without_zero_is_explained():
     assert apart
 
 
-# --- the same again ----------------------------------------------------------------------------
+# --- the same again ------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -613,7 +616,7 @@ def test_a_fit_that_fails_leaves_no_mixture():
     assert np.array_equal(clf.predict(X), before)
 
 
-# --- bad input ---------------------------------------------------------------------------------
+# --- bad input -----------------------------------------------------------------------------------
 
 
 def frame(**columns):

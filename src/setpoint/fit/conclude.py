@@ -28,7 +28,7 @@ from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.groups import declared
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.expressions import Columns, take_in
-from setpoint.fit.job import LARGE, Job
+from setpoint.fit.job import SOME, Job
 from setpoint.fit.operating_point import choose_rule, ranks_only
 from setpoint.fit.portfolio import Portfolio
 from setpoint.fit.stack import Stack, fit_stack
@@ -294,7 +294,7 @@ class Conclusion:
         """Let the rule know the rows it was trained on, as the final model scores them."""
         rows, job = self.parts.train, self.job
         parts = []
-        for some in np.array_split(rows, max(1, -(-len(rows) // LARGE))):
+        for some in np.array_split(rows, max(1, -(-len(rows) // SOME))):
             encoded = job.rows.encoder.encode(job.rows.rows("raw", some))
             outputs = {n: self.run.named(n).predict(encoded) for n in self.stack.used}  # type: ignore[union-attr]
             parts.append(self.stack.scores(outputs, self.task))

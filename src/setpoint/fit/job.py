@@ -14,6 +14,7 @@ from setpoint.fit.labels import Labels
 from setpoint.goals import Goal
 from setpoint.training.events import Event, Listener
 
+SOME = 8_192  #: rows of a large table that are encoded at once, to be scored
 LARGE = 20_000  #: rows from which encoding anew is cheaper than holding all of it
 
 

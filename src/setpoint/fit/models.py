@@ -26,6 +26,7 @@ from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.loop import evaluate_outputs
 from setpoint.training.networks import linear, mlp
 
+_ROWS = 8_192  #: that a network scores at once
 _SURE = 1e-16  #: a probability is this far from 0 and 1 at least: a logit of ±36.7
 
 
@@ -140,7 +141,7 @@ class NetworkModel(Model):
         like = next(self.module.parameters())
         found = [
             evaluate_outputs(self.module, torch.as_tensor(part).to(like.dtype).to(like.device))
-            for part in np.array_split(rows, max(1, -(-len(rows) // 65_536)))
+            for part in np.array_split(rows, max(1, -(-len(rows) // _ROWS)))
         ]
         z = torch.cat(found).double().cpu().numpy()
         return z[:, 0] if z.ndim == 2 and z.shape[1] == 1 else z
