@@ -1,14 +1,14 @@
 """The main job on adult (48,842 rows, 14 columns): time, memory, and the overhead of predicting.
 
 Fit
-    ``GoalClassifier(goal).fit(X, y)`` at its defaults against one LightGBM fitted and scored on five
-    folds, in turn, same threads. Target: 12 ×.
+    ``GoalClassifier(goal).fit(X, y)`` at its defaults against one LightGBM fitted and scored on
+    five folds, in turn, same threads. Target: 12 ×.
 Memory
     The peak of a fit above what the process holds once everything is imported and the table is
     read, over the size of the table as read from CSV (``memory_usage(deep=True)``). Target: 6 ×.
 Predict
-    ``predict`` on a million rows (the table repeated) against the fitted models' own predict on rows
-    that are already encoded. Target: 1.3 ×.
+    ``predict`` on a million rows (the table repeated) against the fitted models' own predict on
+    rows that are already encoded. Target: 1.3 ×.
 
 The table is read from ``$SETPOINT_DATA``, else ``../shared/data``.
 """

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 from torch import nn
 
-from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets._matrix import take
@@ -222,7 +222,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             goal, task = Goal.of(self.goal), Task.multilabel((0, 1))
             check(goal, task)
             return bool(goal.objective.needs() <= {"scores"}) or bool(Costs().lower(goal, task))
-        except GoalError:
+        except SetpointError:
             return False
 
     # --- fitting ---------------------------------------------------------------------------------
@@ -261,7 +261,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         asked = self._asked(goal, X)
         rows = self._known(X)
         labels, target = read_labels(goal, y, rows, self.task, self.positive)
-        self.task_, self.classes_ = labels.task, labels.classes
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
@@ -270,7 +269,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         needs_two(target, weight)
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
-        check(goal, self.task_)
+        check(goal, labels.task)
         job = Job(
             goal,
             labels,
@@ -300,6 +299,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def _take(self, done: Done, job: Job) -> None:
         """Keep what a fit gave."""
         found = done.concluded
+        self.task_, self.classes_ = job.labels.task, job.labels.classes
         self.encoder_, self.stack_ = done.encoder, found.stack
         self.members_ = {r.name: r.models for r in done.run.ran if r.name in found.stack.names}
         self.rule_, self.certificate_ = found.rule, found.certificate
@@ -459,9 +459,13 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         return self.decide(self._scores(X), group)
 
     def decide(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
-        """Decisions, as classes, from scores of this classifier; of an abstaining rule its own."""
+        """Decisions, as classes, from scores of this classifier; None where it abstains."""
         decided = np.asarray(self.rule_.decide(scores, group=group))
-        if self.rule_.kind == "abstain":  # undecided rows are marked, which no class could be
+        if self.rule_.kind == "abstain" and self.task_.kind == "binary":
+            named = self._labels.pair.astype(object)[np.maximum(decided, 0).astype(np.int64)]
+            named[decided < 0] = None  # undecided
+            return named
+        if self.rule_.kind == "abstain":
             return decided
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
@@ -567,7 +571,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         """
         task = options.get("task")
         kind = "raw" if task is None else Task.make(task).score
-        made = cls(goal, model=ScoresGiven(kind), compare=False, **options)
+        options = {**options, "model": ScoresGiven(kind), "compare": False}
+        made = cls(goal, **options)
         parts = {"split": split, "together": together, "time": time}
         return made.fit(scores, y, sample_weight, group, **parts)
 

@@ -99,7 +99,7 @@ def test_breaking_a_constraint_costs():
     gap = found.difference("safe", "bold")
     assert gap.value < 0 < gap.merit_low  # less recall, but the floor
     told = found.comparison("safe", {"safe": "PROVEN", "bold": "REFUTED"})
-    assert "the better choice" in told.sentence
+    assert told.sentence.startswith("safe is better here")
     assert "broken" in str(told)
     assert Comparison.from_json(told.to_json()) == told
 
@@ -109,9 +109,9 @@ def test_the_sentence_says_who_won():
     ahead = bout(F1, y, a, b, fold).comparison("ours")
     behind = bout(F1, y, a, b, fold).comparison("theirs")
     level = bout(F1, y, a, a + 1e-9, fold).comparison("ours")
-    assert ahead.sentence.startswith("ours won: f1 ")
+    assert ahead.sentence.startswith("ours is better here: f1 ")
     assert "ours is better here" in behind.sentence
-    assert level.sentence.startswith("Not separable on this data")
+    assert level.sentence.startswith("Cannot be told apart on this data")
     assert ahead.differences[0].separated == 1
     assert behind.differences[0].separated == -1
 

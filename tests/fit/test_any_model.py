@@ -114,8 +114,6 @@ def test_classifiers_of_several_classes(model, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["time", "split"])
-@pytest.mark.xfail(strict=True, reason="a fold that lacks a class has a column fewer: numpy's "
-                   "error, or one that speaks of scores")  # fmt: skip
 def test_a_class_that_comes_late(kind):
     """Trees and linear models of ours know a class that no row of their fold has."""
     X, y = three()
@@ -316,7 +314,6 @@ def test_scores_that_are_none():
             sp.GoalClassifier.from_scores(GOAL, y, given)
 
 
-@pytest.mark.xfail(strict=True, reason="scores declared as probabilities are clipped, not checked")
 def test_what_is_no_probability_is_refused():
     y, z = scored()
     with pytest.raises(sp.SetpointError, match="probabilit"):
@@ -356,8 +353,6 @@ def test_boosted_trees_under_a_goal():
     assert not hasattr(model, "booster_")
 
 
-@pytest.mark.xfail(strict=True, raises=sp.FileError, reason="Setpoint's own classes are not "
-                   "vouched for when its own run is read")  # fmt: skip
 def test_boosted_trees_under_a_goal_come_back(tmp_path):
     X, y = rows()
     model = GoalLGBMClassifier("maximize f1", n_estimators=10)

@@ -161,8 +161,6 @@ def test_files_that_hold_something_else(run, name, text):
         sp.load(run)
 
 
-@pytest.mark.xfail(strict=True, reason="certificate.json and comparison.json are read where they "
-                   "lie there, also where the manifest does not know them")  # fmt: skip
 def test_a_certificate_that_was_put_there_is_not_believed(clf, tmp_path):
     plain = sp.GoalClassifier("maximize f1", LogisticRegression(), compare=False).fit(*rows())
     run = stored(plain, tmp_path / "run")
@@ -227,7 +225,6 @@ def test_a_pickle_is_never_opened(run, tmp_path):
         reseal(run, name)
 
 
-@pytest.mark.xfail(strict=True, raises=zipfile.BadZipFile, reason="skops' own error gets through")
 def test_a_pickle_in_the_place_of_a_skops_file(logistic, tmp_path):
     mark = tmp_path / "it ran"
     run = stored(logistic, tmp_path / "run")
@@ -273,11 +270,8 @@ def called(module, name, *arguments):
         ("setpoint.fit.manifest", "gathered"),
         ("sklearn.utils._testing", "check_output"),
         ("sklearn.nowhere", "GzipFile"),
-        pytest.param("sklearn.datasets._covtype", "GzipFile",
-                     marks=pytest.mark.xfail(strict=True, reason="a class that a module of "
-                                             "scikit-learn imports is taken for one of its own")),
-        pytest.param("sklearn.datasets._openml", "TemporaryDirectory",
-                     marks=pytest.mark.xfail(strict=True, reason="the same")),
+        ("sklearn.datasets._covtype", "GzipFile"),
+        ("sklearn.datasets._openml", "TemporaryDirectory"),
     ],
 )  # fmt: skip
 def test_a_skops_file_calls_nothing(logistic, tmp_path, module, name):
@@ -497,7 +491,6 @@ def test_ctrl_c_inside_a_fit(tmp_path, monkeypatch):
     assert same(clf, sp.GoalClassifier(EASY, **QUICK).fit(X, y), X)
 
 
-@pytest.mark.xfail(strict=True, reason="Ctrl-C while rows that went back are fitted is swallowed")
 def test_ctrl_c_in_the_second_round_is_heard():
     X, y = rows(240)
     stop = Stop(9)
@@ -545,8 +538,6 @@ def test_a_time_limit_leaves_members_out_and_says_so(monkeypatch):
     )
 
 
-@pytest.mark.xfail(strict=True, reason="linear, for the referee, is fitted first; then the model "
-                   "itself is left out, and that is told as an interrupt")  # fmt: skip
 def test_a_time_limit_does_not_leave_out_the_model_that_was_asked_for():
     X, y = rows(240)
     clf = sp.GoalClassifier(GOAL, "trees", folds=2, time_limit=0)
@@ -603,7 +594,6 @@ class Net(nn.Module):
         return self.layer(x)
 
 
-@pytest.mark.xfail(strict=True, reason="the key knows the layers of a module, not its weights")
 def test_a_module_with_other_weights_is_another_module(tmp_path):
     X, y = rows(200)
     options = {"folds": 2, "epochs": 2, "compare": False}
@@ -613,7 +603,6 @@ def test_a_module_with_other_weights_is_another_module(tmp_path):
     assert np.array_equal(again.predict_proba(X), fresh.predict_proba(X))
 
 
-@pytest.mark.xfail(strict=True, reason="the key knows nothing of group=, which networks train on")
 def test_other_groups_are_another_fit(tmp_path, monkeypatch):
     X, y = rows(200)
     fits, real = [], members.fit_network
@@ -634,8 +623,7 @@ def test_other_groups_are_another_fit(tmp_path, monkeypatch):
         ("trees", 0),
         ("trees", 30),
         (LogisticRegression(), 0),
-        pytest.param(LogisticRegression(), 30, marks=pytest.mark.xfail(
-            strict=True, raises=zipfile.BadZipFile, reason="skops' own error gets through")),
+        (LogisticRegression(), 30),
     ],
 )  # fmt: skip
 def test_finished_parts_that_are_damaged_are_made_again(tmp_path, model, left):

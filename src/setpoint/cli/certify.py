@@ -211,7 +211,9 @@ def _next_steps(
 ) -> list[tuple[str, str]]:
     if proof.proven:
         kept, columns = shlex.quote(str(out)), rows.options("label", "score", "weight")
-        return [("Watch it", f"{command()} monitor {kept} new.csv {columns} --state monitor.json")]
+        return [
+            ("Watch it", f"{command()} monitor {kept} labelled.csv {columns} --state monitor.json")
+        ]
     columns = rows.options("label", "score")
     if proof.verdict == REFUTED:
         goal = f"{columns} --goal {shlex.quote(str(proof.goal))}"

@@ -141,7 +141,7 @@ def _promise(rule: DecisionRule, rows: Rows, rule_file: Path) -> list[tuple[str,
     proof = rule.certificate
     if proof is None:
         return []
-    watched = f"{command()} monitor {shlex.quote(str(rule_file))} new.csv"
+    watched = f"{command()} monitor {shlex.quote(str(rule_file))} labelled.csv"
     return [
         ("Certificate", f"{told_short(proof)}; what stands here is a figure, and no proof"),
         ("Watch it", f"{watched} {rows.options('label', 'score', 'weight')} --state monitor.json"),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from setpoint.fit.recipe import FitPlan
 
 _LOOKED = (
-    "the certify rows had their say when this fit was stopped, too: if that made you go on, they "
-    "were looked at twice, and the confidence is a little less"
+    "a finished run of these rows was replaced: its certify rows have been looked at before, and "
+    "a proof on a second look is worth less than it says"
 )
 
 

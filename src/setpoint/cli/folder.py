@@ -35,7 +35,7 @@ class Folder:
     finished : bool
         Whether a run that was fitted to its end lies in it.
     looked : bool
-        Whether the same fit was stopped before and has left its best so far.
+        Whether a finished run is replaced, whose certify rows have had their say.
     """
 
     path: Path
@@ -107,13 +107,13 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
                 "as --out, or say --force to begin anew in it."
             )
         finished = whole and _finished(out)
-        return Folder(out, (), same, finished, looked=same and whole and not finished)
+        return Folder(out, (), same, finished)
     if not force:
         raise FileError(
             f'"{out}" holds a finished run; say --force to fit again and replace it, or name '
             "another folder as --out."
         )
-    return Folder(out, (), resumed=False, finished=_finished(out))
+    return Folder(out, (), resumed=False, finished=_finished(out), looked=_finished(out))
 
 
 def _finished(run: Path) -> bool:

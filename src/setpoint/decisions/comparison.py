@@ -102,6 +102,8 @@ class Comparison:
                 d = apart[c.name]
                 words += f" (difference {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
             lines.append(words + (f"; {c.verdict} on the certify rows" if c.verdict else ""))
+        if any(c.verdict for c in self.contenders):
+            lines.append("  (each verdict is of one rule alone: no ground to choose among them by)")
         return "\n".join([*lines, self.sentence])
 
     def to_json(self) -> dict[str, Any]:
@@ -144,22 +146,22 @@ def verdict_of(goal: Goal, found: Sequence[Contender], gaps: Sequence[Difference
     rival = max(found[1:], key=lambda c: c.merit)
     gap = next(d for d in gaps if d.name == rival.name)
     said = f"{name} {ours.shown()} against {rival.shown()} of {rival.name}"
-    span = f"difference {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
-    if ours.holds and not rival.holds:
-        said += f", {span}; the baseline breaks its constraint on rows it was not tuned on"
-        return f"{ours.name} is the better choice: {said}."
-    by = "" if gap.value * goal.sign * gap.separated >= 0 else ", by keeping its constraints better"
+    said += f", difference {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
+    if goal.constraints:
+        least, most = gap.merit_low, gap.merit_high
+        said += (
+            f"; with what breaking a constraint costs {gap.merit:+.3f} [{least:+.3f}, {most:+.3f}]"
+        )
     if gap.separated > 0:
-        return f"{ours.name} won{by}: {said}, {span}."
+        return f"{ours.name} is better here: {said}."
     if gap.separated < 0:
-        return f"{rival.name} is better here{by}: {said}, {span}. Take it."
-    ahead = goal.sign * (gap.high if goal.sign > 0 else gap.low) < 0
-    if goal.constraints and ahead:  # more of the objective, and nearer to breaking a constraint
-        span += ", which it has for keeping no distance from its constraints"
-    return (
-        f"Not separable on this data: {said}, {span}. If a single model is simpler to run, "
-        f"{rival.name} is as good a choice."
-    )
+        also = "Take it." if rival.holds else "It breaks a constraint as well."
+        return f"{rival.name} is better here: {said}. {also}"
+    if ours.holds and not rival.holds:
+        said += f". {rival.name} breaks its constraint on rows it was not tuned on"
+    if rival.holds and not ours.holds:
+        said += f". {ours.name} breaks its constraint here, {rival.name} does not"
+    return f"Cannot be told apart on this data: {said}. The simpler one will do if you prefer it."
 
 
 def _figure(x: float | None) -> str:

@@ -84,8 +84,23 @@ def classifier_scores(model: Any, X: Any, task: Task) -> np.ndarray:
     """Probabilities where a classifier has them, else its decision function."""
     if hasattr(model, "predict_proba"):
         p = np.asarray(model.predict_proba(X), dtype=np.float64)
-        return p[:, 1] if task.kind == "binary" else p
-    return np.asarray(model.decision_function(X), dtype=np.float64)
+        return p[:, 1] if task.kind == "binary" else _placed(p, model.classes_, task, 0.0)
+    z = np.asarray(model.decision_function(X), dtype=np.float64)
+    if task.kind == "binary":
+        return z
+    if z.ndim == 1:  # two classes of several in these rows
+        z = np.stack([-z, z], 1)
+    return _placed(z, model.classes_, task, float(z.min()) - 1.0)
+
+
+def _placed(scores: np.ndarray, known: np.ndarray, task: Task, absent: float) -> np.ndarray:
+    """Columns of the classes that a model knows (codes) among those of the task."""
+    width = len(task.classes or ())
+    if scores.shape[1] == width:
+        return scores
+    placed = np.full((len(scores), width), absent)
+    placed[:, np.asarray(known, dtype=np.int64)] = scores
+    return placed
 
 
 def _refuse(task: Task, model: Any, method: Method, weight: Any) -> None:

@@ -38,12 +38,15 @@ PORTFOLIO = "portfolio"
 _MANY_CLASSES = 8  #: with more, the referee decides by argmax: offsets of every fold take too long
 _AFTER = (
     "The rows are out-of-fold: these are figures, and prove nothing. A proof was tried on {:,} "
-    "rows that nothing had seen, and was not to be had at its price; then they went back into "
-    "training."
+    "rows that nothing had seen: {}. Then they went back into training."
 )
 _FIGURES = (
-    "Nothing was proven on these rows: the rule is the one chosen on out-of-fold rows, with "
-    "its margin, and what stands here are its figures."
+    "{}: the rule is the one chosen on out-of-fold rows, with its margin, and what stands here "
+    "are its figures."
+)
+_TOGETHER = (
+    "Rows of one id depend on each other, so nothing is proven by them: what stands here are "
+    "figures."
 )
 
 
@@ -64,8 +67,10 @@ class Choice:
         Members that may decide; the others are there for the referee.
     driven : tuple of str
         Those of them that are metric-driven.
-    plain, trees : str or None
-        The members that stand for cross-entropy and for LightGBM.
+    plain : tuple of str
+        The members that stand for cross-entropy.
+    trees : str or None
+        The one that stands for LightGBM.
     """
 
     kind: str | None
@@ -74,7 +79,7 @@ class Choice:
     proof_price: float
     main: tuple[str, ...]
     driven: tuple[str, ...] = ()
-    plain: str | None = None
+    plain: tuple[str, ...] = ()
     trees: str | None = None
 
 
@@ -97,7 +102,11 @@ class Concluded:
 class Conclusion:
     """The four steps over one portfolio."""
 
-    def __init__(self, job: Job, run: Portfolio, parts: Parts, choice: Choice) -> None:
+    def __init__(
+        self, job: Job, run: Portfolio, parts: Parts, choice: Choice, apart: bool = True
+    ) -> None:
+        """With ``apart`` no two rows depend on each other, so that a proof can be had."""
+        self.apart, self.price = apart, ""
         self.job, self.run, self.parts, self.choice = job, run, parts, choice
         self.goal = lower(job.goal)
         self.outputs = {r.name: r.outputs for r in run.ran}
@@ -113,7 +122,6 @@ class Conclusion:
         self.certificate: Certificate | None = None
         self.certify_scores: np.ndarray | None = None
         self.certify_outputs: dict[str, np.ndarray] = {}
-        self.verdicts: dict[str, str] = {}
 
     # --- scores ----------------------------------------------------------------------------------
 
@@ -237,12 +245,11 @@ class Conclusion:
     def baselines(self) -> list[tuple[str, str]]:
         """The baselines that were run: a label and a member."""
         ran = {r.name for r in self.run.ran}
-        plain = self.choice.plain if self.choice.plain in ran else "linear"
-        own = (plain,) == self.choice.main  # a model of the user's: its own loss, no margin
         known = [
-            (f"{plain if own else 'cross-entropy'} + tuned threshold", plain),
-            ("lightgbm + tuned threshold", self.choice.trees),
+            (f"{m if (m,) == self.choice.main else f'cross-entropy ({m})'} + tuned threshold", m)
+            for m in self.choice.plain
         ]
+        known.append(("lightgbm + tuned threshold", str(self.choice.trees)))
         same = self.choice.main if self.choice.margin == 0 or not self.goal.constraints else ()
         return [(label, m) for label, m in known if m in ran and (m,) != same]
 
@@ -276,12 +283,14 @@ class Conclusion:
         rows = Fingerprint.of(columns)
         made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
         fresh = len(tried.parts.certify)
-        self.certificate = as_figures(made, _AFTER.format(fresh), " on out-of-fold rows")
+        why = (
+            "a rule was proven, and cost more than it may" if tried.price else "no rule was proven"
+        )
+        self.certificate = as_figures(made, _AFTER.format(fresh, why), " on out-of-fold rows")
         self.notes += [note for note in tried.notes if note.startswith("a rule is proven")]
         told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
         seen = "; ".join(told)
         self.notes.append(f"on {fresh:,} rows that nothing had seen, before they were used: {seen}")
-        self.verdicts = tried.verdicts_of() | {self.name: tried.certificate.verdict}
         return self
 
     def verdicts_of(self) -> dict[str, str]:
@@ -305,8 +314,7 @@ class Conclusion:
         self._remember_training()
         comparison = None
         if compare:
-            verdicts = self.verdicts or self.verdicts_of()
-            comparison = self.compare(self.name, self.names, verdicts, self.why)
+            comparison = self.compare(self.name, self.names, self.verdicts_of(), self.why)
         return Concluded(
             self.name,
             self.stack,
@@ -337,7 +345,7 @@ class Conclusion:
         rule, scores = self.rule, self.held_scores
         given = self.given(rows, certify_scores)
         provable = goal.constraints and rule.kind != "top-k" and self.job.weight is None
-        if provable and not self.parts.shared:
+        if provable and self.apart and not self.parts.shared:
             known = self.given(self.held, scores)
             reference = (known["y_true"], scores, *([known["group"]] if known["group"] else []))
             found = tune(
@@ -353,7 +361,10 @@ class Conclusion:
             if found.certificate is not None and found.proven and self._affordable(found):
                 return replace(found, frontier=rule.frontier), found.certificate
         figures = certify(goal, rule, **given, confidence=sure)
-        return rule, as_figures(figures, _FIGURES) if goal.constraints else figures
+        words = _FIGURES.format(self.price or "Nothing was proven on these rows")
+        if not self.apart:
+            words = _TOGETHER
+        return rule, as_figures(figures, words) if goal.constraints else figures
 
     def _affordable(self, proven: DecisionRule) -> bool:
         """Whether a proven rule costs no more of the objective than a proof may cost."""
@@ -370,6 +381,7 @@ class Conclusion:
         if cost <= self.choice.proof_price:
             self.notes += [f"the price of the proof: {had}"] if cost > 0 else []
             return True
+        self.price = f"A rule is proven, and costs more than it may ({had})"
         self.notes.append(
             f"a rule is proven, at {had}: more than proof_price={self.choice.proof_price:g} "
             "allows; say proof_price=1 to take it"

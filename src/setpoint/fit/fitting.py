@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from setpoint._core.errors import DataError, SetpointError
 from setpoint.datasets import Parts, part
@@ -42,6 +43,11 @@ class Division:
             time=self.time,
         )
 
+    def repeats(self) -> bool:
+        """Whether some rows share an id, and so depend on each other."""
+        ids = None if self.together is None else np.asarray(self.together).tolist()
+        return ids is not None and len(set(ids)) < len(ids)
+
     def free(self, parts: Parts, recipe: Recipe) -> bool:
         """Whether rows whose proof failed may go back into training: a portfolio's own."""
         crossed = len(parts.folds) > 1 and len(recipe.members) > 0
@@ -62,6 +68,7 @@ class Done:
     fingerprint: str
     seconds: float
     finished: bool
+    first: Parts  #: the parts before rows went back into training
 
 
 def fit_goal(
@@ -91,18 +98,20 @@ def fit_goal(
     start = time.monotonic()
     recipe = asked.recipe(job.labels.task)
     size = division.certify_size
-    if size is None:  # weighted rows prove nothing here, so none are kept
-        size = CERTIFY if lower(asked.goal).constraints and job.weight is None else 0.0
+    apart = not division.repeats()
+    if size is None:  # rows with weights, or that depend on each other, prove nothing here
+        provable = lower(asked.goal).constraints and job.weight is None and apart
+        size = CERTIFY if provable else 0.0
     parts = division.part(job, size, recipe.folds)
     if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
         parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
-    X = job.rows.X
+    first, X = parts, job.rows.X
     recipe, encoder = _encoder(recipe, X, job, parts, columns or {})
     job = replace(job, rows=encoder.encode(X))
     plan = FitPlan.of(asked.goal, recipe, parts, job.target, job.rows.width)
     job.tell(Planned("plan", plan))
     mark = fingerprint_of(X, job.target)
-    key = "|".join([mark, str(asked.goal), str(job.seed), _weights(job)])
+    key = "|".join([mark, str(asked.goal), str(job.seed), _surroundings(job, asked)])
     shop = None if work is None else Workshop(work, key, job.labels.task, asked.model)
     run = run_members(job, recipe.members, parts, shop, time_limit)
     if not any(r.name in recipe.choice.main for r in run.ran):
@@ -110,16 +119,20 @@ def fit_goal(
     job.tell(Progress("conclude", 1, 1, "rule, proof, referee", 0, 0))
     if not run.finished:  # the certify rows are kept for the fit that goes on
         parts = replace(parts, certify=np.zeros(0, np.intp))
-    found = Conclusion(job, run, parts, recipe.choice).decide()
+    found = Conclusion(job, run, parts, recipe.choice, apart).decide()
     spent = time.monotonic() - start
     late = time_limit is not None and 2 * spent > time_limit
     if not found.proven and run.finished and not late and division.free(parts, recipe):
         again = division.part(job, 0.0, recipe.folds)
-        more = None if work is None else Workshop(Path(work) / "again", key, job.labels.task)
-        second = run_members(job, recipe.members, again, more, time_limit)
-        if second.finished:
+        place = None if work is None else Path(work) / "again"
+        more = None if place is None else Workshop(place, key, job.labels.task, asked.model)
+        left = None if time_limit is None else time_limit - spent
+        second = run_members(job, recipe.members, again, more, left)
+        if second.finished and len(second.ran) == len(run.ran):
             run, parts, tried = second, again, found
-            found = Conclusion(job, run, parts, recipe.choice).decide().after(tried)
+            found = Conclusion(job, run, parts, recipe.choice, apart).decide().after(tried)
+        elif not second.finished:
+            run = replace(run, notes=(*run.notes, *second.notes), finished=False)
     concluded = found.finish(asked.compare)
     notes = (*parts.notes, *recipe.notes, *run.notes, *concluded.notes)
     notes += tuple(n for r in run.ran for n in r.notes)
@@ -127,7 +140,9 @@ def fit_goal(
     if encoder.schema is not None and any(m.form != "raw" for m in main):
         notes += tuple(encoder.schema.notes)
     seconds = time.monotonic() - start
-    return Done(encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished)
+    return Done(
+        encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished, first
+    )
 
 
 def _encoder(
@@ -150,8 +165,20 @@ def _encoder(
         return small, Encoder()
 
 
-def _weights(job: Job) -> str:
-    return "" if job.weight is None else hashlib.sha256(job.weight.tobytes()).hexdigest()
+def _surroundings(job: Job, asked: Asked) -> str:
+    """A digest of all that a finished part depends on, but its rows and its own settings."""
+    encoder = job.rows.encoder
+    made = [x for x in (encoder.schema, encoder.features, encoder.codes) if x is not None]
+    digest = hashlib.sha256(repr([x.to_json() for x in made]).encode())
+    digest.update(repr(job.labels.task.to_json()).encode())
+    for name in sorted(job.groups):
+        digest.update(name.encode() + repr(job.groups[name].tolist()).encode())
+    if job.weight is not None:
+        digest.update(job.weight.tobytes())
+    if isinstance(asked.model, nn.Module):
+        for tensor in asked.model.state_dict().values():
+            digest.update(tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def fingerprint_of(X: Any, target: np.ndarray) -> str:

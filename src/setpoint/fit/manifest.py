@@ -53,8 +53,8 @@ def gathered(path: Any) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def verified(folder: Path) -> None:
-    """Raise unless the folder holds what its manifest says."""
+def verified(folder: Path) -> frozenset[str]:
+    """The files of a folder, if it holds what its manifest says."""
     if not folder.is_dir():
         raise FileError(f'there is no folder "{folder}"')
     if not (folder / MANIFEST).exists():
@@ -68,7 +68,8 @@ def verified(folder: Path) -> None:
     seal = read_json(folder / MANIFEST)
     if not isinstance(seal, dict) or seal.get("format") != FORMAT:
         raise FileError(f'"{folder / MANIFEST}" is no manifest of Setpoint')
-    for name, mark in _names(seal, folder).items():
+    names = _names(seal, folder)
+    for name, mark in names.items():
         path = folder / name
         if not path.is_file():
             raise FileError(f'"{folder}" lacks "{name}": it was not written to the end, or changed')
@@ -77,6 +78,7 @@ def verified(folder: Path) -> None:
                 f'"{path}" was changed after it was written: its checksum is not that of the '
                 "manifest. Fit again, or take the folder from where it came"
             )
+    return frozenset(names)
 
 
 def _names(seal: dict[str, Any], folder: Path) -> dict[str, str]:

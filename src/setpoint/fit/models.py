@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from setpoint._core.errors import FileError, KindError
+from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import write_bytes, write_text
 from setpoint.fit.classifier import classifier_scores
 from setpoint.fit.skops_files import dumped, trusted_from
@@ -76,8 +76,10 @@ class LinearModel(Model):
         return self.weights, self.bias
 
     def outputs(self, rows: Any) -> np.ndarray:
-        z = np.asarray(rows) @ self.weights.T.astype(np.float32) + self.bias  # (n, outputs)
-        return (z[:, 0] if self.single else z).astype(np.float64)
+        W, b = self.weights.T.astype(np.float64), self.bias.astype(np.float64)
+        parts = np.array_split(np.asarray(rows), max(1, -(-len(rows) // _ROWS)))
+        z = np.concatenate([part.astype(np.float64) @ W + b for part in parts])  # (n, outputs)
+        return z[:, 0] if self.single else z
 
     def write(self, path: Path) -> dict[str, Any]:
         parts = {"weights": torch.as_tensor(self.weights), "bias": torch.as_tensor(self.bias)}
@@ -225,7 +227,14 @@ class ScoresModel(Model):
         found = np.asarray(rows, dtype=np.float64)
         single = self.task.kind == "binary" and found.ndim == 2 and found.shape[1] == 1
         found = found[:, 0] if single else found
-        return logits(found, self.task) if self.task.score == "probability" else found
+        if self.task.score != "probability":
+            return found
+        if len(found) and not (found.min() >= 0 and found.max() <= 1):
+            raise DataError(
+                f"scores hold {found.min():g} to {found.max():g}, which are no probabilities; "
+                'declare them raw or logits, task=Task(…, score="raw")'
+            )
+        return logits(found, self.task)
 
     def write(self, path: Path) -> dict[str, Any]:
         write_text(path, json.dumps(self.task.to_json()) + "\n")

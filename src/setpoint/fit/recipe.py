@@ -73,7 +73,7 @@ class Asked:
     def recipe(self, task: Task) -> Recipe:
         """The members for a task."""
         if isinstance(self.model, ScoresGiven):
-            choice = self._choice(("scores",), (), "", "")
+            choice = self._choice(("scores",), (), (), "")
             return Recipe((self.model,), ("the model",), 1, choice)
         if isinstance(self.model, str) and self.model in ("auto", "trees", "baseline"):
             return self._portfolio(task)
@@ -87,8 +87,7 @@ class Asked:
         members = [self._member(e.model, e.method) for e in found]
         names = tuple(m.name for m in members)
         driven = tuple(m.name for m, e in zip(members, found, strict=True) if e.driven)
-        plain = "mlp" if "mlp" in names else "linear"
-        choice = self._choice(names, driven, plain, "trees")
+        choice = self._choice(names, driven, ("linear", "mlp"), "trees")
         return Recipe(tuple(members), tuple(e.why for e in found), self._folds(True), choice)
 
     def _trees_or_method(self, task: Task) -> Recipe:
@@ -104,8 +103,8 @@ class Asked:
         members: list[Member] = [Trees()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
-            members, why = [Linear(), *members], ["for the referee", *why]
-        choice = replace(self._choice(("trees",), (), "linear", "trees"), margin=margin)
+            members, why = [*members, Linear()], [*why, "for the referee"]
+        choice = replace(self._choice(("trees",), (), ("linear",), "trees"), margin=margin)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
     def _one(self, task: Task) -> Recipe:
@@ -116,15 +115,15 @@ class Asked:
             if isinstance(self.model, str | nn.Module)
             else Given(self.model, chosen)
         )
-        members, why, plain, notes = [main], ["the model"], main.name, ()
+        members, why, plain, notes = [main], ["the model"], (main.name,), ()
         if self.compare and not isinstance(chosen, CrossEntropy) and isinstance(main, Network):
             same = self._network(self.model, CrossEntropy())
             members.append(same)
-            plain = same.name
+            plain = (same.name,)
         if self.compare and self.table:
             beside: list[Member] = [Trees()]
             if not isinstance(main, Network):
-                beside, plain = [Linear(), Trees()], "linear"
+                beside, plain = [Linear(), Trees()], ("linear",)
             members += beside
         elif self.compare and not self.table:
             notes = ("the rows are no table: LightGBM is not fitted on them for comparison",)
@@ -136,7 +135,7 @@ class Asked:
         return method("cross-entropy" if self.method == "auto" else self.method)
 
     def _choice(
-        self, main: tuple[str, ...], driven: tuple[str, ...], plain: str, trees: str
+        self, main: tuple[str, ...], driven: tuple[str, ...], plain: tuple[str, ...], trees: str
     ) -> Choice:
         sure = self.confidence
         return Choice(self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees)
@@ -172,9 +171,18 @@ class Asked:
     def _network(self, model: Any, by: Method) -> Network:
         pace = 10.0 if isinstance(model, str) and model == "linear" else 1.0
         settings = replace(self.settings, pace=pace)
+        if self._folds(False) > 1:  # folds are kept whole, each in its own file
+            settings = replace(settings, checkpoint=None)
         if not isinstance(by, type(self._chosen())):
             settings = replace(settings, checkpoint=_beside(settings.checkpoint))
-        return Network(model, by, settings, self.hidden, self.dropout, apart=self._folds(False) > 1)
+        return Network(
+            model,
+            by,
+            settings,
+            self.hidden,
+            self.dropout,
+            apart=self.compare or self._folds(False) > 1,
+        )
 
 
 def _beside(checkpoint: Any) -> Any:
@@ -219,11 +227,7 @@ class FitPlan:
         """The plan of a recipe on parted rows."""
         train = len(parts.train)
         seconds = sum(_seconds(m, train, width, len(parts.folds)) for m in recipe.members)
-        rows = {"train": count(target, parts.train)}
-        if len(parts.folds) == 1 and not parts.shared:
-            rows = {"train": count(target, parts.folds[0][0]), "tune": count(target, parts.held)}
-        if len(parts.certify):
-            rows["certify"] = count(target, parts.certify)
+        rows = counts_of(parts, target)
         members = tuple((m.name, w) for m, w in zip(recipe.members, recipe.why, strict=True))
         return cls(goal, rows, members, len(parts.folds), parts.how, seconds)
 
@@ -281,6 +285,16 @@ class FitPlan:
 
 
 _USUAL = ("always", "for the referee", "the model")
+
+
+def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:
+    """Rows of each part, and positives where there are two classes."""
+    rows = {"train": count(target, parts.train)}
+    if len(parts.folds) == 1 and not parts.shared:
+        rows = {"train": count(target, parts.folds[0][0]), "tune": count(target, parts.held)}
+    if len(parts.certify):
+        rows["certify"] = count(target, parts.certify)
+    return rows
 
 
 def count(target: np.ndarray, rows: Sequence[int] | np.ndarray) -> tuple[int, int | None]:

@@ -16,6 +16,7 @@ from setpoint.decisions import diagnose, plan
 from setpoint.fit.fitting import Done
 from setpoint.fit.job import Encoder, Job
 from setpoint.fit.members import ScoresGiven
+from setpoint.fit.recipe import counts_of
 from setpoint.goals import lower
 from setpoint.reports import (
     Facts,
@@ -63,13 +64,12 @@ class Story:
             scored.insert(0, _scored("certify", job, parts.certify, found.certify_scores))
         schema = done.encoder.schema
         columns = {} if schema is None else schema.counts()
-        counts, X, of = done.plan.rows, job.rows.X, {"train": parts.train}
-        if len(parts.certify):
-            of["certify"] = parts.certify
+        counts, X, first = counts_of(parts, job.target), job.rows.X, done.first
+        of = {"train": first.train, **({"certify": first.certify} if len(first.certify) else {})}
         checks = [few_positives(counts)]
         if len(np.shape(X)) == 2 and not isinstance(done.recipe.members[0], ScoresGiven):
             checks = [leakage(_used(X, done.encoder), job.target), duplicates(X, of), *checks]
-            checks.append(drift(X, parts.train, parts.certify))
+            checks.append(drift(X, first.train, first.certify))
         return cls(tuple(scored), parts, len(job.target), columns, tuple(checks), counts)
 
     def splits(self) -> str:

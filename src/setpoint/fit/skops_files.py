@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from setpoint._core.errors import FileError
+
+_OURS = ("sklearn", "lightgbm", "setpoint")
 
 
 def dumped(classifier: Any) -> bytes:
@@ -30,8 +33,12 @@ def trusted_from(path: Path, trusted: Sequence[str]) -> BaseEstimator:
                 f"sp.load(path, trusted={odd!r})"
             )
         return io.loads(data, trusted=unknown)
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f'cannot read "{path}": {error.strerror}') from error
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise FileError(f'"{path}" is no model as skops writes them: {error}') from error
 
 
 def _skops() -> Any:
@@ -41,11 +48,15 @@ def _skops() -> Any:
 
 
 def _is_estimator_part(name: str) -> bool:
-    """Whether a name is a class of scikit-learn or LightGBM; never a function, which could run."""
+    """Whether a name is a class of scikit-learn, LightGBM or ours; never a function."""
     module, _, last = name.rpartition(".")
-    if module.split(".")[0] not in ("sklearn", "lightgbm"):
+    if name == "numpy.dtype":
+        return True
+    if module.split(".")[0] not in _OURS:
         return False
     try:
-        return isinstance(getattr(importlib.import_module(module), last, None), type)
+        found = getattr(importlib.import_module(module), last, None)
     except ImportError:
         return False
+    own = getattr(found, "__module__", "").split(".")[0]  # not what they import from elsewhere
+    return isinstance(found, type) and own in _OURS

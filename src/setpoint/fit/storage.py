@@ -43,7 +43,7 @@ from setpoint.reports import Report
 FORMAT = "setpoint run 1"
 PLAIN = (
     "positive kind effort folds certify_size margin proof_price compare time_limit hidden dropout "
-    "epochs patience batch_size learning_rate weight_decay device confidence random_state"
+    "epochs patience batch_size learning_rate weight_decay device confidence"
 ).split()
 
 
@@ -72,12 +72,12 @@ def save(classifier: Any, path: Any, report: bool = True) -> None:
 def load(path: Any, kind: type, model: nn.Module | None, trusted: Sequence[str]) -> Any:
     """A fitted classifier from a folder."""
     folder = Path(path)
-    verified(folder)
+    sealed = verified(folder)
     about = read_json(folder / "classifier.json")
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError(f'"{folder}" holds no classifier in the format "{FORMAT}"')
     try:
-        return _restored(about, folder, kind, model, trusted)
+        return _restored(about, folder, sealed, kind, model, trusted)
     except SetpointError:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -94,7 +94,10 @@ def _about(classifier: Any, records: dict[str, Any]) -> dict[str, Any]:
         "built_in": built_in,
         "method": _method_to(classifier.method),
         "declared": None if classifier.task is None else Task.make(classifier.task).to_json(),
-        "settings": {name: _plain(getattr(classifier, name), name) for name in PLAIN},
+        "settings": {
+            **{name: _plain(getattr(classifier, name), name) for name in PLAIN},
+            "random_state": classifier.seed_,
+        },
         "task": classifier.task_.to_json(),
         "classes": [_label(c) for c in classifier.classes_.tolist()],
         "n_features_in": classifier.n_features_in_,
@@ -117,6 +120,7 @@ def _about(classifier: Any, records: dict[str, Any]) -> dict[str, Any]:
 def _restored(
     about: dict[str, Any],
     folder: Path,
+    sealed: frozenset[str],
     kind: type,
     model: nn.Module | None,
     trusted: Sequence[str],
@@ -146,18 +150,20 @@ def _restored(
         for name, records in about["models"].items()
     }
     classifier.rule_ = DecisionRule.load(folder / "rule.json")
-    proof, bought = folder / "certificate.json", folder / "comparison.json"
-    classifier.certificate_ = Certificate.load(proof) if proof.exists() else None
-    classifier.comparison_ = Comparison.from_json(read_json(bought)) if bought.exists() else None
+    classifier.certificate_ = classifier.comparison_ = None
+    if "certificate.json" in sealed:  # a file that the manifest does not name is not of this run
+        classifier.certificate_ = Certificate.load(folder / "certificate.json")
+    if "comparison.json" in sealed:
+        classifier.comparison_ = Comparison.from_json(read_json(folder / "comparison.json"))
     classifier.history_ = read_json(folder / "history.json")
     classifier.notes_ = tuple(about["notes"])
     classifier.plan_ = FitPlan.from_json(about["plan"])
     for name in ("fingerprint", "seconds", "versions", "finished"):
         setattr(classifier, f"{name}_", about[name])
     classifier.story_ = None
-    told = folder / "report.json"
-    if told.exists():
-        classifier.__dict__["report_"] = Report.from_json(read_json(told))
+    if "report.json" in sealed:
+        classifier.__dict__["report_"] = Report.from_json(read_json(folder / "report.json"))
+    classifier.seed_ = classifier.random_state
     classifier.model = _model_of(classifier, about, model)
     return classifier
 

@@ -55,6 +55,7 @@ class Workshop:
     def keep(self, member: str, settings: str, fold: int, made: Made, held: np.ndarray) -> None:
         """Write a part that is done."""
         name = self._name(member, fold)
+        (self.folder / f"{name}.json").unlink(missing_ok=True)  # it would vouch for other files
         record = write_model(made.model, self.folder, name)
         save_state(self.folder / f"{name}.held", {"outputs": torch.as_tensor(held)})
         about = {

@@ -111,7 +111,10 @@ def _not_proven(asked: str, rule: DecisionRule, proof: Certificate | None) -> tu
             f"On the rows the rule was chosen on: {signed(rule.sentence())}",
         )
     open_ones = [f for f in proof.findings if f.verdict == NOT_PROVEN]
-    if all(map(_holds, open_ones)):
+    if any("out-of-fold" in f.how for f in open_ones):
+        looks = "It looks as if" if all(map(_holds, open_ones)) else "It is not shown that"
+        headline = f"{looks} the model keeps what was asked ({asked}); it is not proven."
+    elif all(map(_holds, open_ones)):
         headline = (
             f"It looks as if the model keeps what was asked ({asked}), but {proof.rows:,} rows "
             "are too few to prove it."
