@@ -116,7 +116,7 @@ class Judged:
             show_certificate(screen, self.proof, decided)
         screen.line()
         folder = shlex.quote(str(run.folder))
-        watch = f"{command()} monitor {folder} new.csv --state monitor.json"
+        watch = f"{command()} monitor {folder} labelled.csv --state monitor.json"
         screen.facts([*self.outcome(), *([("Watch it", watch)] if self.found.kept else [])])
 
     def outcome(self) -> list[tuple[str, str | Text]]:

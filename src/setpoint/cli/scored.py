@@ -14,7 +14,7 @@ from setpoint.cli.rows import Roles, Rows, rows_of
 from setpoint.cli.ruled import roles_of, spelled_for
 from setpoint.cli.run import Run
 from setpoint.cli.scoring import Scorer
-from setpoint.datasets import read_table
+from setpoint.datasets import column, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +70,8 @@ def take_rows(
     """Rows of a table with the scores of a run."""
     names = _names(run)
     roles = replace(columns.roles(run, names), one_sided=one_sided)
+    for name in roles.labels:  # missed before the columns of the scores are there
+        column(table, name, "label")
     scores = scorer.scores(table)
     parts = scores.reshape(len(table), -1).astype(np.float64)
     made = {name: parts[:, j] for j, name in enumerate(names)}

@@ -90,9 +90,9 @@ class Story:
 
 def _used(X: Any, encoder: Encoder) -> Any:
     """The columns that the schema uses: what it ignores cannot leak."""
-    if encoder.schema is None or not hasattr(X, "loc"):
+    if encoder.schema is None or not hasattr(X, "iloc"):
         return X
-    return X[[c.name for c in encoder.schema.columns if c.kind != "ignored"]]
+    return X.iloc[:, [j for j, c in enumerate(encoder.schema.columns) if c.kind != "ignored"]]
 
 
 def _scored(
