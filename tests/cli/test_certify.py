@@ -75,7 +75,7 @@ def test_screen_of_a_proof(run, tuned, fresh, flat, tmp_path):
         f"Assumption {proof.assumption}",
         "now remembers these rows",
         "Decided",
-        f"monitor {tmp_path / 'cert.json'} new.csv --label label --score score",
+        f"monitor {tmp_path / 'cert.json'} labelled.csv --label label --score score",
     ):
         assert words in said
     assert "Labels needed" not in said
@@ -371,7 +371,7 @@ def test_nothing_overflows(run, tuned, fresh, columns):
 
 def test_the_ways_that_are_named_work(run, tuned, fresh, draw, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    draw("new.csv", 300, 12)
+    draw("labelled.csv", 300, 12)
     tuned()
     shown = run("tune", "tune.csv", "-g", GOAL, "--out", "again.json", columns=200).stdout
     line = next(line for line in shown.splitlines() if "Prove it" in line)

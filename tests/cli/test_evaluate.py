@@ -219,7 +219,7 @@ def test_a_rule_with_a_certificate_names_the_monitor(run, draw, tmp_path, flat):
     assert "what stands here is a figure, and no proof" in flat(result)
     line = next(line for line in result.stdout.splitlines() if "Watch it" in line)
     args = line.split(" monitor ")[1].split()[:-2]
-    assert run("monitor", *(new if a == "new.csv" else a for a in args)).exit_code == 0
+    assert run("monitor", *(new if a == "labelled.csv" else a for a in args)).exit_code == 0
     assert json.loads(run("evaluate", rule_file, new, "--json").stdout)["certificate"] == "PROVEN"
 
 
