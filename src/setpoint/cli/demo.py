@@ -51,7 +51,7 @@ Exit codes
   2  the folder holds something else, or cannot be written
 """
 OUT = Path("setpoint-demo")
-GOAL = "maximize recall subject to precision >= 0.7"
+GOAL = "maximize recall subject to precision >= 0.6"
 LOOK = "maximize recall subject to precision >= 0.9"  #: a limit that tuned thresholds often break
 TARGET, NEW, SEED = "diseased", 0.2, 0
 FILES = ("wilt.csv", "new.csv", "decisions.csv", "scores.csv")
