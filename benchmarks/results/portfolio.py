@@ -71,7 +71,7 @@ def portfolio(recording: Recording) -> Section:
     splits = sorted({r["split"] for r in records})
     text += (
         f"\n\nSplits {splits[0]} to {splits[-1]}. The defaults were chosen on splits 0 to 4, and "
-        "an earlier setting was measured on 5 to 9 (docs/decisions/0016); differences below .015 are "
-        "noise. “TTCV merit” is told the penalties of this benchmark as its scorer.\n"
+        "an earlier setting was measured on 5 to 9 (docs/decisions/0016); differences below .015 "
+        "are noise. “TTCV merit” is told the penalties of this benchmark as its scorer.\n"
     )
     return Section("The default job", text + "\n" + report(records), findings)
