@@ -18,7 +18,6 @@ from sklearn.utils.validation import (
 from torch import nn
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.datasets._matrix import take
 from setpoint.decisions import evaluate
@@ -32,6 +31,7 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network import Settings, device_of
 from setpoint.fit.portfolio import mean_outputs
 from setpoint.fit.recipe import MODELS, Asked
+from setpoint.fit.refusing import refuse_settings
 from setpoint.fit.reporting import Story, report_of, versions
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
@@ -331,7 +331,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
     def _asked(self, goal: Goal, X: Any) -> Asked:
         """What is asked for, checked before anything is done."""
-        self._check_settings()
+        refuse_settings(self.get_params(deep=False))
         settings = Settings(
             epochs=self.epochs,
             patience=self.patience,
@@ -362,36 +362,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def _crossed(self, asked: Asked) -> bool:
         """Whether finished parts are worth keeping: one network keeps its own state."""
         return self.folds not in (None, 1) or asked.model in ("auto", "trees", "baseline")
-
-    def _check_settings(self) -> None:
-        """Refuse settings that nothing can be done with, before anything is done."""
-        whole = {"epochs": self.epochs, "patience": self.patience}
-        some = {"batch_size": self.batch_size, "folds": self.folds}
-        whole |= {name: x for name, x in some.items() if x is not None}
-        for name, x in whole.items():
-            if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
-                raise KindError(f"{name}={x!r}: a whole number, 1 or more")
-        widths = self.hidden
-        if not isinstance(widths, tuple | list) or not all(
-            isinstance(w, int | np.integer) and w > 0 for w in widths
-        ):
-            raise KindError(f"hidden={widths!r}: the widths of the layers, for example (128, 64)")
-        shares: dict[str, Any] = {"dropout": self.dropout, "certify_size": self.certify_size or 0}
-        for name, x in shares.items():
-            if not is_real(x) or not 0 <= x < 1:
-                raise KindError(f"{name}={x!r}: a number between 0 and 1")
-        if not is_real(self.confidence) or not 0.5 <= self.confidence < 1:
-            raise KindError(
-                f"confidence={self.confidence!r}: a number between 0.5 and 1, for example 0.95"
-            )
-        limits: dict[str, Any] = {"margin": self.margin, "proof_price": self.proof_price}
-        if self.time_limit is not None:
-            limits["time_limit"] = self.time_limit
-        for name, x in limits.items():
-            if not is_real(x) or not x >= 0:
-                raise KindError(f"{name}={x!r}: a number, 0 or more")
-        if self.listener is not None and not callable(self.listener):
-            raise KindError(f"listener={self.listener!r}: a function of one event")
 
     def _model(self) -> Any:
         model = self.model

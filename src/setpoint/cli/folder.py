@@ -1,7 +1,7 @@
 """The folder of a run: whether it may be written, taken up again, or is somebody else's.
 
-run/manifest.json     a run is there, whole
-run/work/             a fit is going on, or was stopped; asked.json says which
+manifest.json     a run is there, whole
+work              a folder: a fit is going on, or was stopped; its asked.json says which
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.groups import declared
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.expressions import Columns, take_in
+from setpoint.fit.choice import Choice
 from setpoint.fit.job import SOME, Job
 from setpoint.fit.operating_point import choose_rule, ranks_only
 from setpoint.fit.portfolio import Portfolio
@@ -48,39 +49,6 @@ _TOGETHER = (
     "Rows of one id depend on each other, so nothing is proven by them: what stands here are "
     "figures."
 )
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the user asked of the conclusion.
-
-    Attributes
-    ----------
-    kind : str or None
-        Of the rule.
-    margin : float
-        Of the rule, in standard errors; see :mod:`setpoint.decisions.cautious`.
-    proof_price : float
-        The most that a proof may cost, in units of the objective.
-    confidence : float
-    main : tuple of str
-        Members that may decide; the others are there for the referee.
-    driven : tuple of str
-        Those of them that are metric-driven.
-    plain : tuple of str
-        The members that stand for cross-entropy.
-    trees : str or None
-        The one that stands for LightGBM.
-    """
-
-    kind: str | None
-    margin: float
-    confidence: float
-    proof_price: float
-    main: tuple[str, ...]
-    driven: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()
-    trees: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +96,7 @@ class Conclusion:
     def stacked(self, names: Sequence[str]) -> Stack:
         """Members weighed on all held rows."""
         if len(names) == 1:
-            return Stack.alone(names[0], raw=not self.run.named(names[0]).probable)  # type: ignore[union-attr]
+            return Stack.alone(names[0], raw=not self.run.named(names[0]).probable)
         rows = self.held
         held = {n: self.outputs[n][rows] for n in names}
         task, weight = self.job.labels.task, self.job.weights(rows)
@@ -172,7 +140,7 @@ class Conclusion:
 
     def entrant(self, name: str, names: Sequence[str], margin: float) -> Entrant:
         """Somebody who decides the held rows by rules of other folds."""
-        raw = not all(self.run.named(n).probable for n in names)  # type: ignore[union-attr]
+        raw = not all(self.run.named(n).probable for n in names)
         task = replace(self.task, score="raw" if raw else "probability")
         columns = self.columns(self.held, self.crossed(names), task)
         if ranks_only(self.goal):
@@ -305,7 +273,7 @@ class Conclusion:
         parts = []
         for some in np.array_split(rows, max(1, -(-len(rows) // SOME))):
             encoded = job.rows.encoder.encode(job.rows.rows("raw", some))
-            outputs = {n: self.run.named(n).predict(encoded) for n in self.stack.used}  # type: ignore[union-attr]
+            outputs = {n: self.run.named(n).predict(encoded) for n in self.stack.used}
             parts.append(self.stack.scores(outputs, self.task))
         self.rule.touched.append(Fingerprint.of(self.columns(rows, np.concatenate(parts))))
 
@@ -392,7 +360,7 @@ class Conclusion:
         """What the certify rows say of the baselines' own rules."""
         found = {}
         for label, member in self.baselines():
-            raw = not self.run.named(member).probable  # type: ignore[union-attr]
+            raw = not self.run.named(member).probable
             stack = Stack.alone(member, raw)
             task = replace(self.task, score="raw" if raw else "probability")
             rule, _ = self._rule(self.scores(stack), task, 0)

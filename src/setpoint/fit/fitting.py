@@ -48,10 +48,10 @@ class Division:
         ids = None if self.together is None else np.asarray(self.together).tolist()
         return ids is not None and len(set(ids)) < len(ids)
 
-    def free(self, parts: Parts, recipe: Recipe) -> bool:
-        """Whether rows whose proof failed may go back into training: a portfolio's own."""
-        crossed = len(parts.folds) > 1 and len(recipe.members) > 0
-        return bool(len(parts.certify)) and crossed and self.split is None and self.time is None
+    def free(self, parts: Parts) -> bool:
+        """Whether rows whose proof failed may go back into training: not those the user parted."""
+        own = self.split is None and self.time is None
+        return own and len(parts.folds) > 1 and len(parts.certify) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,6 @@ def fit_goal(
     *,
     work: Any = None,
     time_limit: float | None = None,
-    columns: dict[str, Any] | None = None,
 ) -> Done:
     """Part the rows, fit the members, conclude.
 
@@ -92,8 +91,6 @@ def fit_goal(
         A folder where finished parts are kept and taken up.
     time_limit : float, optional
         Seconds after which no member is begun.
-    columns : dict, optional
-        ``keep`` and ``drop`` of :meth:`setpoint.datasets.Schema.fit`.
     """
     start = time.monotonic()
     recipe = asked.recipe(job.labels.task)
@@ -106,7 +103,7 @@ def fit_goal(
     if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
         parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
     first, X = parts, job.rows.X
-    recipe, encoder = _encoder(recipe, X, job, parts, columns or {})
+    recipe, encoder = _encoder(recipe, X, job, parts)
     job = replace(job, rows=encoder.encode(X))
     plan = FitPlan.of(asked.goal, recipe, parts, job.target, job.rows.width)
     job.tell(Planned("plan", plan))
@@ -122,7 +119,7 @@ def fit_goal(
     found = Conclusion(job, run, parts, recipe.choice, apart).decide()
     spent = time.monotonic() - start
     late = time_limit is not None and 2 * spent > time_limit
-    if not found.proven and run.finished and not late and division.free(parts, recipe):
+    if not found.proven and run.finished and not late and division.free(parts):
         again = division.part(job, 0.0, recipe.folds)
         place = None if work is None else Path(work) / "again"
         more = None if place is None else Workshop(place, key, job.labels.task, asked.model)
@@ -145,15 +142,13 @@ def fit_goal(
     )
 
 
-def _encoder(
-    recipe: Recipe, X: Any, job: Job, parts: Parts, columns: dict[str, Any]
-) -> tuple[Recipe, Encoder]:
+def _encoder(recipe: Recipe, X: Any, job: Job, parts: Parts) -> tuple[Recipe, Encoder]:
     """The encoder; members for the referee are left out where rows cannot be encoded for them."""
     rows = parts.train
     try:
         if len(np.shape(X)) > 2:
             return recipe, Encoder()
-        found = Encoder.fit(X, rows, job.target, job.weight, recipe.forms, **columns)
+        found = Encoder.fit(X, rows, job.target, job.weight, recipe.forms)
         return recipe, found
     except SetpointError as error:
         main = [m for m in recipe.members if m.name in recipe.choice.main]

@@ -44,14 +44,12 @@ class Encoder:
     codes: Codes | None = None
 
     @classmethod
-    def fit(
-        cls, X: Any, rows: np.ndarray, y: Any, weight: Any, forms: set[str], **columns: Any
-    ) -> Encoder:
+    def fit(cls, X: Any, rows: np.ndarray, y: Any, weight: Any, forms: set[str]) -> Encoder:
         """Learn schema, scales and levels from some rows."""
         if not forms & {"numbers", "codes"}:
             return cls()
         some = taken(X, rows)
-        schema = Schema.fit(some, None if y is None else y[rows], **columns)
+        schema = Schema.fit(some, None if y is None else y[rows])
         frame = schema.apply(some)
         w = None if weight is None else weight[rows]
         return cls(

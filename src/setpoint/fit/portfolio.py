@@ -81,9 +81,9 @@ class Portfolio:
     notes: tuple[str, ...]
     finished: bool
 
-    def named(self, name: str) -> Ran | None:
-        """A member by name."""
-        return next((r for r in self.ran if r.name == name), None)
+    def named(self, name: str) -> Ran:
+        """A member that was run, by name."""
+        return next(r for r in self.ran if r.name == name)
 
 
 def run_members(
@@ -144,8 +144,7 @@ def _run(
         settings = one.member.mark() + rows_mark(fit, held)
         began = time.monotonic()
         if limit is not None:
-            each = (began - start) if not one.models else one.seconds / len(one.models)
-            ahead = each * (folds - fold) if one.models else 0.0
+            ahead = one.seconds / len(one.models) * (folds - fold) if one.models else 0.0
             if began - start + ahead > limit:
                 return "late"
         job.tell(Progress("fit", done + fold, total, one.name, fold + 1, folds))

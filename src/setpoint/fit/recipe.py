@@ -13,7 +13,7 @@ from torch import nn
 from setpoint._core.errors import FileError, KindError
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
-from setpoint.fit.conclude import Choice
+from setpoint.fit.choice import Choice
 from setpoint.fit.members import Given, Linear, Member, Network, ScoresGiven, Trees
 from setpoint.fit.network import Settings
 from setpoint.goals import Goal, Task, lower
