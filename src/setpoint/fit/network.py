@@ -269,7 +269,7 @@ class _Fit:
         weight = None if self.tune.weight is None else self.tune.weight.cpu()
         rows = program.rows(outputs, self.tune.target.cpu(), weight, self._codes_on_host())
         totals, _ = program.measure(rows, torch.zeros(()))
-        settled = program.settle(totals / program.whole(totals), threshold)
+        settled = program.multipliers_at(totals / program.whole(totals), threshold)
         return replace(method, multipliers=tuple(settled.tolist()))
 
     def _codes_on_host(self) -> dict[str, Tensor] | None:

@@ -197,7 +197,7 @@ class CostsProgram(GoalProgram):
         shifted = (multipliers + push).clip(-DEAREST, DEAREST)
         return where(self.lowered.equal_of(violations) > 0, shifted, dearer)
 
-    def settle(self, totals: np.ndarray, threshold: float) -> Tensor:
+    def multipliers_at(self, totals: np.ndarray, threshold: float) -> Tensor:
         """Multipliers at which the goal itself would choose this threshold on calibrated scores.
 
         A row of probability t is as good decided as not where t·w₊(λ) = (1 − t)·w₋(λ), the worth of

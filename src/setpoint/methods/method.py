@@ -34,10 +34,13 @@ class Recovered:
     value : float
         The goal's objective at the running totals.
     constraints : tuple of Standing
+    thresholds : tuple of float
+        Of logits, where the method keeps any.
     """
 
     value: float
     constraints: tuple[Standing, ...] = ()
+    thresholds: tuple[float, ...] = ()
 
 
 class Method(ABC):

@@ -18,6 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
+from setpoint.programs.exchange import Exchange
+
 
 class Priced(NamedTuple):
     """A program read at some totals.
@@ -47,6 +49,7 @@ class StreamProgram(nn.Module, ABC):
     """
 
     gathers: ClassVar[bool] = False  #: whether it needs the rows of all processes in one place
+    settles: bool = False  #: whether it keeps something beside the totals that moves with the rows
     short: Any = None  #: the whole step of the commonest batch in one call, where there is one
     shape: tuple[int, ...]
     start: Tensor
@@ -58,6 +61,24 @@ class StreamProgram(nn.Module, ABC):
     @abstractmethod
     def mass(self, rows: Any) -> tuple[Any, int]:
         """Σ wᵢ and the number of rows."""
+
+    def settle(self, rows: Any, step: Tensor, exchange: Exchange | None) -> None:
+        """Move what the program keeps beside the totals, such as thresholds; before ``measure``.
+
+        Called in training where ``settles``; ``exchange`` is None in a single process. What it
+        moves are buffers of its own, so that a run can be taken up.
+        """
+
+    def refresh(self, rows: Any, exchange: Exchange | None) -> None:
+        """Set it anew from many rows at once, whose outputs were made in evaluation mode."""
+
+    def follow(self, outputs: Tensor) -> None:
+        """Move it by what the optimiser's step did to the outputs of the last batch."""
+
+    def shown(self, totals: Tensor) -> dict[str, Any]:
+        """What a history should show of it."""
+        del totals
+        return {}
 
     @abstractmethod
     def measure(self, rows: Any, step: Tensor) -> tuple[Any, Any]:

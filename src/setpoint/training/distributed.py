@@ -8,6 +8,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from setpoint.programs import Exchange
+
 AVAILABLE = dist.is_available()
 
 
@@ -46,20 +48,41 @@ def gathered(parts: list[Any], group: Any = None) -> tuple[slice, list[Any]]:
 
     Parts are tensors with one entry per row, or None on every process.
     """
-    world, device = world_size(group), parts[0].device
-    counts = [torch.zeros(1, dtype=torch.long, device=device) for _ in range(world)]
-    dist.all_gather(counts, torch.tensor([len(parts[0])], device=device), group=group)
-    sizes = [int(c) for c in counts]
+    flat = [None if part is None else part.reshape(len(part)) for part in parts]
+    sizes = _sizes(flat[0], group)
     start = sum(sizes[: rank(group)])
-    return slice(start, start + len(parts[0])), [_gather(part, sizes, group) for part in parts]
+    joined = [None if part is None else _joined(part, sizes, group) for part in flat]
+    return slice(start, start + len(parts[0])), joined
 
 
-def _gather(part: Tensor | None, sizes: list[int], group: Any) -> Tensor | None:
-    if part is None:
-        return None
-    flat = part.detach().reshape(len(part))
-    padded = torch.zeros(max(sizes), dtype=flat.dtype, device=flat.device)
-    padded[: len(flat)] = flat
+class Processes(Exchange):
+    """Sums and rows over the processes of a group."""
+
+    def __init__(self, group: Any = None) -> None:
+        self.group = group
+
+    def summed(self, x: Tensor) -> Tensor:
+        whole = x.detach().clone()
+        dist.all_reduce(whole, group=self.group)
+        return whole
+
+    def rows(self, *columns: Tensor) -> list[Tensor]:
+        sizes = _sizes(columns[0], self.group)
+        return [_joined(column, sizes, self.group) for column in columns]
+
+
+def _sizes(column: Tensor, group: Any) -> list[int]:
+    """The number of rows of each process."""
+    counts = [
+        torch.zeros(1, dtype=torch.long, device=column.device) for _ in range(world_size(group))
+    ]
+    dist.all_gather(counts, torch.tensor([len(column)], device=column.device), group=group)
+    return [int(c) for c in counts]
+
+
+def _joined(column: Tensor, sizes: list[int], group: Any) -> Tensor:
+    padded = column.new_zeros(max(sizes), *column.shape[1:])
+    padded[: len(column)] = column.detach()
     pieces = [torch.empty_like(padded) for _ in sizes]
     dist.all_gather(pieces, padded, group=group)
     return torch.cat([piece[:n] for piece, n in zip(pieces, sizes, strict=True)])

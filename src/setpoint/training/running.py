@@ -24,7 +24,7 @@ from setpoint._core.arrays import exponential, inverse, where, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint.programs import Priced, StreamProgram
-from setpoint.training.distributed import gathered, summed, world_size
+from setpoint.training.distributed import Processes, gathered, summed, world_size
 
 logger = logging.getLogger("setpoint")
 
@@ -151,10 +151,30 @@ class RunningLoss(nn.Module):
             own, rows = None, program.rows(outputs, target, weight, group)
         if not torch.compiler.is_compiling():
             self._look(rows)
+        if program.settles and self.training:
+            program.settle(rows, self.steps, self._exchange())
         value, gradient = self._advance(rows, world)
         if self._plain and self._watch.turn > 2 * EVERY and rows.host:
             self._brief = world == 1 and int(self.steps) > self.warmup
         return _attached(outputs, value, gradient if own is None else gradient[own])
+
+    def _exchange(self) -> Processes | None:
+        return Processes(self.process_group) if world_size(self.process_group) > 1 else None
+
+    def refresh(
+        self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
+    ) -> None:
+        """Set thresholds anew from many rows at once, by outputs of a model in evaluation mode."""
+        rows = self._program.rows(outputs.detach(), target, weight, group)
+        self._program.refresh(rows, self._exchange())
+
+    def follow(self, outputs: Tensor) -> None:
+        """Move thresholds by what the optimiser's step did to the last batch's outputs."""
+        self._program.follow(outputs)
+
+    def shown(self) -> dict[str, Any]:
+        """What a history should show beside the loss, such as thresholds."""
+        return self._program.shown(self.totals)
 
     def _advance(self, rows: Any, world: int) -> tuple[Any, Tensor]:
         """Price the batch and move the totals; the loss and its gradient in the outputs."""

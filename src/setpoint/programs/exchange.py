@@ -1,0 +1,19 @@
+"""What a program may ask of the other processes it is run on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+
+
+class Exchange(ABC):
+    """Sums and rows over processes; whoever runs a program provides one."""
+
+    @abstractmethod
+    def summed(self, x: Tensor) -> Tensor:
+        """The sum over processes."""
+
+    @abstractmethod
+    def rows(self, *columns: Tensor) -> list[Tensor]:
+        """The rows of all processes, in order of rank; they may have different numbers of them."""
