@@ -28,7 +28,7 @@ MAY = {
     "restoration": {"_core", "programs", "solvers", "decisions"},
     "datasets": {"_core"},
 }
-DOORS = {"losses", "estimators", "boosting", "lightning", "fit", "cli", "__init__"}
+DOORS = {"losses", "estimators", "regressors", "boosting", "lightning", "fit", "cli", "__init__"}
 
 
 def room(path):

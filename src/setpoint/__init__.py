@@ -102,6 +102,7 @@ _LATE = {
     "methods": "setpoint.methods",
     "surrogates": "setpoint.surrogates",
     "GoalClassifier": "setpoint.estimators",
+    "GoalRegressor": "setpoint.regressors",
     "load": "setpoint.estimators",
     "boosting": "setpoint.boosting",
     "Report": "setpoint.reports",

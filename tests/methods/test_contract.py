@@ -17,7 +17,16 @@ import setpoint.methods as room
 from setpoint._core.errors import GoalError, KindError, SetpointError
 from setpoint.goals import Goal, Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import METHODS, Costs, CrossEntropy, Method, Pairwise, SoftSet, method
+from setpoint.methods import (
+    METHODS,
+    Costs,
+    CrossEntropy,
+    Lagrangian,
+    Method,
+    Pairwise,
+    SoftSet,
+    method,
+)
 from setpoint.surrogates import Annealed
 
 NAN, INF = float("nan"), float("inf")
@@ -84,6 +93,8 @@ REFUSED = [
     ("soft-set", "maximize auroc", Task.binary(), "grid"),
     *(("costs", *case) for case in NOT_DECISIONS),
     ("costs", "maximize auroc", Task.binary(), "pairwise"),
+    *(("lagrangian", *c) for c in NOT_DECISIONS if c[0] != "maximize average_precision"),
+    ("lagrangian", 'maximize auroc.on(g="x")', GROUPS, "ranking"),
     *(("pairwise", *case) for case in NOT_PAIRS),
     *(("cross-entropy", *case) for case in NOBODY),
     ("cross-entropy", "maximize accuracy", Task.multiclass(), "classes"),
@@ -94,6 +105,7 @@ ACCEPTED = [
     *(("soft-set", *case) for case in DECISIONS),
     *(("costs", *case) for case in DECISIONS),
     *(("cross-entropy", *case) for case in [*DECISIONS, *RANKINGS]),
+    *(("lagrangian", *case) for case in [*DECISIONS, *RANKINGS]),
     *(("pairwise", *case) for case in RANKINGS),
     ("pairwise", "maximize auroc", GROUPS),
 ]
@@ -234,6 +246,20 @@ def test_soft_set_takes_auroc_over_several_thresholds():
         ("cross-entropy", {"class_weight": [1, 2, 3]}),
         ("cross-entropy", {"class_weight": {0: 1, 1: 2}}),
         ("cross-entropy", {"class_weight": np.array([1.0, -2.0])}),
+        ("lagrangian", {"dual": "addtive"}),
+        ("lagrangian", {"dual": None}),
+        ("lagrangian", {"rate": -1}),
+        ("lagrangian", {"dual": "swap", "rate": NAN}),
+        ("lagrangian", {"radius": 0}),
+        ("lagrangian", {"augment": -1}),
+        ("lagrangian", {"augment": INF}),
+        ("lagrangian", {"sharpness": 0}),
+        ("lagrangian", {"surrogate": "hinge"}),
+        ("lagrangian", {"surrogate": "logistc"}),
+        ("lagrangian", {"surrogate": 3}),
+        ("lagrangian", {"cross_entropy": 2}),
+        ("lagrangian", {"points": 0}),
+        ("lagrangian", {"points": 2.5}),
         ("pairwise", {"surrogate": "hinge"}),
         ("pairwise", {"margin": -1}),
         ("pairwise", {"margin": NAN}),
@@ -294,7 +320,11 @@ def trained_table(loss, point, target, weight, start, steps=200):
 
 
 @pytest.mark.parametrize("text", UNCONSTRAINED)
-@pytest.mark.parametrize("made", [SoftSet(cross_entropy=0.0), Costs()], ids=["soft-set", "costs"])
+@pytest.mark.parametrize(
+    "made",
+    [SoftSet(cross_entropy=0.0), Costs(), Lagrangian(sharpness=1.0)],
+    ids=["soft-set", "costs", "lagrangian"],
+)
 def test_a_free_table_of_logits_reaches_the_best_of_all_labelings(text, made):
     for seed in (0, 1):
         point, target, weight = noisy_points(seed)

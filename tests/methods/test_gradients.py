@@ -232,7 +232,7 @@ def test_multipliers_settle_at_the_threshold():
     loss = GoalLoss("maximize recall subject to precision >= 0.8", "costs")
     totals = np.array([[0.7, 0.1, 0.05, 0.15]])
     for t in (0.3, 0.5, 0.7):
-        found = loss.program.settle(totals, t)
+        found = loss.program.multipliers_at(totals, t)
         assert float(found[0]) == pytest.approx(t / (0.8 - t))
 
 

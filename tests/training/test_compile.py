@@ -5,7 +5,7 @@ import torch
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
 from setpoint.surrogates import Annealed
 
 # torch's own tracer instantiates autograd functions, and warns of it
@@ -25,6 +25,9 @@ LOSSES = {
     "balanced": ("maximize f1", CrossEntropy("balanced"), None, {}),
     "soft f1 in parts": ("maximize f1", SoftSet(), None, {"accumulate": 2}),
     "soft f1 at its own totals": ("maximize f1", SoftSet(), None, {"memory": 0}),
+    "implicit point": ("minimize fnr_at_fpr(0.2)", Implicit(every=2), None, {}),
+    "implicit constrained": (HELD, Implicit(every=2), None, {}),
+    "lagrangian constrained": (HELD, Lagrangian("swap"), None, {}),
 }
 SLOW = {
     "soft f1, sigmoid and cooling": (
@@ -44,6 +47,17 @@ SLOW = {
     "costs equation": ("maximize f1 subject to positive_rate == 0.3", Costs(), None, {}),
     "costs in parts": (HELD, Costs(), None, {"accumulate": 3}),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS, {}),
+    "implicit curve": ("maximize auprc(min_recall=0.2)", Implicit(points=3, every=1), None, {}),
+    "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),
+    "lagrangian parts": ("maximize auroc", Lagrangian(points=2), None, {"accumulate": 2}),
+    "lagrangian equation": (
+        "maximize f1 subject to positive_rate == 0.3",
+        Lagrangian("external"),
+        None,
+        {},
+    ),
+    "lagrangian macro f1": ("maximize macro(f1)", Lagrangian(), CLASSES, {}),
+    "lagrangian labels": ("maximize macro(f1)", Lagrangian(surrogate="linear"), LABELS, {}),
     "cross-entropy": ("maximize f1", CrossEntropy(), None, {}),
     "balanced classes": ("maximize accuracy", CrossEntropy("balanced"), CLASSES, {}),
     "auroc": ("maximize auroc", Pairwise(cross_entropy=0.2), None, {}),

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
 
 STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
@@ -31,6 +31,12 @@ LOSSES = {
     "soft labels": ("maximize macro(f1)", SoftSet(), LABELS, {}),
     "costs constrained": (HELD, Costs(), None, {}),
     "balanced": ("maximize f1", CrossEntropy("balanced"), None, {}),
+    "implicit point": ("minimize fnr_at_fpr(0.1)", Implicit(every=3), None, {}),
+    "implicit curve": ("maximize auprc(min_recall=0.6)", Implicit(every=3), None, {}),
+    "implicit recall": (HELD, Implicit(every=3), None, {}),
+    "lagrangian constrained": (HELD, Lagrangian("swap"), None, {}),
+    "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),
+    "implicit shifts": ("maximize macro(f1)", Implicit(every=10), CLASSES, {}),
     "auroc": ("maximize auroc", Pairwise(cross_entropy=0.1), None, {}),
 }
 NAIVE = "soft f1 at its own totals"

@@ -13,7 +13,7 @@ from torch import nn
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Lagrangian, Pairwise, SoftSet
 from setpoint.surrogates import Annealed
 
 STEPS = 15
@@ -46,6 +46,11 @@ LOSSES = {
     "costs macro f1": ("maximize macro(f1)", Costs(), CLASSES),
     "costs mcc, classes": ("maximize mcc", Costs(), CLASSES),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS),
+    "lagrangian constrained": (HELD, Lagrangian(rate=100.0, augment=10.0), None),
+    "lagrangian swap": (HELD, Lagrangian("swap", rate=100.0), None),
+    "lagrangian fair": ('maximize f1 subject to gap(recall, by="g") <= 0.01', Lagrangian(), GROUPS),
+    "lagrangian curve": ("maximize average_precision", Lagrangian(points=3), None),
+    "lagrangian mcc, classes": ("maximize mcc", Lagrangian(), CLASSES),
     "balanced": ("maximize f1", CrossEntropy("balanced"), None),
     "auroc": ("maximize auroc", Pairwise(), None),
     "auroc, logistic": ("maximize auroc(max_fpr=0.2)", Pairwise("logistic"), None),

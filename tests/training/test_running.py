@@ -16,7 +16,7 @@ import setpoint as sp
 from setpoint._core.errors import DataError, KindError
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Pairwise, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Lagrangian, Pairwise, SoftSet
 from setpoint.surrogates import Annealed
 
 K = 3
@@ -42,6 +42,20 @@ SUMS = {
     "costs equation": ("maximize f1 subject to positive_rate == 0.3", Costs(), None),
     "costs macro f1": ("maximize macro(f1)", Costs(), CLASSES),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS),
+    "lagrangian constrained": (
+        "maximize recall subject to precision >= 0.8",
+        Lagrangian(cross_entropy=0.2),
+        None,
+    ),
+    "lagrangian fair": ('maximize f1 subject to gap(recall, by="g") <= 0.05', Lagrangian(), GROUPS),
+    "lagrangian equation": (
+        "maximize f1 subject to positive_rate == 0.3",
+        Lagrangian("external"),
+        None,
+    ),
+    "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian("swap", points=3), None),
+    "lagrangian macro f1": ("maximize macro(f1)", Lagrangian(), CLASSES),
+    "lagrangian labels": ("maximize macro(f1)", Lagrangian(surrogate="linear"), LABELS),
     "cross-entropy": ("maximize f1", CrossEntropy(), None),
     "balanced": ("maximize f1", CrossEntropy("balanced"), None),
     "balanced classes": ("maximize accuracy", CrossEntropy("balanced"), CLASSES),

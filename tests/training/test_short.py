@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import setpoint as sp
-from setpoint.methods import Costs, CrossEntropy, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Implicit, SoftSet
 from setpoint.surrogates import Linear, Ramp
 from setpoint.training.running import EVERY
 
@@ -24,6 +24,9 @@ CASES = {
     "entropy": ("maximize f1", CrossEntropy()),
     "balanced": ("maximize f1", CrossEntropy("balanced")),
     "weights": ("maximize f1", CrossEntropy((1, 3))),
+    "fnr at fpr": ("minimize fnr_at_fpr(0.1)", Implicit(every=3)),
+    "part of a curve": ("maximize auprc(min_recall=0.5)", Implicit(points=4, every=2, pool=50)),
+    "share decided": ("maximize precision_at_k(3)", Implicit(share=0.15)),
 }
 
 

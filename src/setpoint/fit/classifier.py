@@ -165,7 +165,7 @@ def reweighted(
     totals, _ = program.measure(batch, torch.zeros(()))
     totals = totals / program.whole(totals)
     if multipliers is not None:
-        settled = program.settle(totals, multipliers)
+        settled = program.multipliers_at(totals, multipliers)
         method = replace(method, multipliers=tuple(settled.tolist()))
         program = method.lower(goal, task)
     worth = program.price(totals, program.start.numpy()).prices.reshape(program.cells.shape)[0]

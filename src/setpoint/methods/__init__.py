@@ -2,6 +2,9 @@
 
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.errors import Errors
+from setpoint.methods.implicit import Implicit
+from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method, Recovered
 from setpoint.methods.pairwise import Pairwise
 from setpoint.methods.soft_set import GRID, SoftSet
@@ -12,6 +15,9 @@ __all__ = [
     "METHODS",
     "Costs",
     "CrossEntropy",
+    "Implicit",
+    "Errors",
+    "Lagrangian",
     "Method",
     "Pairwise",
     "Recovered",

@@ -64,6 +64,4 @@ def multipliers(objective: Any, held: Any, active: Any, equal: Any, guard: float
             found = ratio(objective, held[:, 0], guard)
         else:
             found = torch.linalg.pinv(on.T) @ -objective
-    least = equal * -MOST
-    xp = np if isinstance(found, np.ndarray) else torch
-    return xp.minimum(xp.maximum(found, least), 0 * found + MOST) * active
+    return found.clip(equal * -MOST, 0 * found + MOST) * active

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint._core.arrays import join, namespace
 from setpoint.methods.lowered import Lowered
 
 NEAR = 1e-9  #: rounding that a rate may exceed its level by
@@ -37,18 +39,18 @@ class Settled(NamedTuple):
 
 
 def level_thresholds(
-    scores: Tensor, weight: Tensor, mass: Tensor, levels: Tensor, at_least: bool, step: float
-) -> Tensor:
+    scores: Any, weight: Any, mass: Any, levels: Any, at_least: bool, step: float
+) -> Any:
     """Thresholds (T,) at which a class is decided up to, or from, each level.
 
     Parameters
     ----------
-    scores, weight : torch.Tensor
+    scores, weight : numpy.ndarray or torch.Tensor
         (n,) of the rows of the class, or of that end of them which the levels reach; rows that do
         not count have weight 0.
-    mass : torch.Tensor
+    mass : number
         Of all rows of the class.
-    levels : torch.Tensor
+    levels : like the scores
         (T,) shares of the mass.
     at_least : bool
         Whether a level is a floor.
@@ -57,15 +59,17 @@ def level_thresholds(
     """
     if at_least:
         return -level_thresholds(-scores, weight, mass, 1 - levels, False, step)
-    there = torch.where(weight > 0, scores, -FAR)
-    order = there.argsort(descending=True)
-    value, above = there[order], weight[order].cumsum(0)
-    value = torch.cat([value, value.new_full((1,), -FAR)])
-    last = torch.searchsorted(above, levels * mass * (1 + NEAR), right=True)  # first not decided
-    last = torch.searchsorted(-value, -value[last])  # and all that are tied with it
-    low, high = value[last], value[(last - 1).clamp(min=0)]
-    low = torch.where(low <= -FAR, high - 2 * step, low)
-    return torch.where(last == 0, value[0], (low + high) / 2)
+    xp = namespace(scores)
+    falling = xp.where(weight > 0, -scores, FAR)
+    order = falling.argsort()
+    value, above = falling[order], weight[order].cumsum(0)
+    value = join([value, value[:1] * 0 + FAR], 0)
+    side = {"side": "right"} if xp is np else {"right": True}
+    last = xp.searchsorted(above, levels * mass * (1 + NEAR), **side)  # first not decided
+    last = xp.searchsorted(value, value[last])  # and all that are tied with it
+    low, high = value[last], value[(last - 1) * (last > 0)]
+    low = xp.where(low >= FAR, high + 2 * step, low)
+    return -xp.where(last == 0, value[0], (low + high) / 2)
 
 
 def tail(
@@ -129,15 +133,20 @@ def best_threshold(
     ahead = torch.where(free > here, index > here, index < here) & border & ~feasible
     near = torch.where(ahead, (index - here).abs(), len(high)).argmin()
     stopped = some & ahead.any() & (free != here)
-    one = torch.nn.functional.one_hot
-    m = held.shape[1]
+    m, last = held.shape[1], len(value) - 1
     binds = broken = held[0]
     if m:
-        binds = one(excess[near].argmax(), m) * stopped * (1 - equal) + equal * some
-        broken = (excess[here] > NEAR) * ~some
-    above = torch.where(here == 0, value[0] + step, value[(here - 1).clamp(min=0)])
-    below = torch.where(here == len(value), value[-1] - step, value[here.clamp(max=len(value) - 1)])
+        stops = torch.arange(m, device=w.device) == _at(excess, near).argmax()
+        binds = stops * stopped * (1 - equal) + equal * some
+        broken = (_at(excess, here) > NEAR) * ~some
+    above = torch.where(here == 0, value[0] + step, _at(value, (here - 1).clamp(min=0)))
+    below = torch.where(here > last, value[-1] - step, _at(value, here.clamp(max=last)))
     return Settled((above + below) / 2, binds.to(scores), broken.to(scores))
+
+
+def _at(x: Tensor, place: Tensor) -> Tensor:
+    """x[place], without asking a device where that is."""
+    return x.index_select(0, place.view(1))[0]
 
 
 def read(lowered: Lowered, cells: Tensor) -> Tensor:

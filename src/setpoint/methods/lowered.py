@@ -129,6 +129,9 @@ class Lowered(nn.Module):
     ----------
     goal : Goal
     cells : Cells
+    clear : bool
+        Whether constraints stand cleared. Otherwise they are read as the goal states them, with no
+        least divisor: to be judged by, not to be descended.
 
     Notes
     -----
@@ -136,9 +139,9 @@ class Lowered(nn.Module):
     units of the objective, counted so that lower is better and, where it is bounded, 0 is perfect.
     """
 
-    def __init__(self, goal: Goal, cells: Cells) -> None:
+    def __init__(self, goal: Goal, cells: Cells, *, clear: bool = True) -> None:
         super().__init__()
-        self.goal, self.cells, self._columns = goal, cells, cells.columns
+        self.goal, self.cells, self._columns, self._clear = goal, cells, cells.columns, clear
         domain = Domain(self._columns)
         objective = goal.objective.expand(domain)
         high = goal.objective.interval()[1]
@@ -184,7 +187,7 @@ class Lowered(nn.Module):
             if parts is None:
                 self.trees.append(j)
                 continue
-            clear = cleared(parts) if j and not wanted.equal else None
+            clear = cleared(parts) if self._clear and j and not wanted.equal else None
             if clear is not None:
                 settled = self.cells.settled(self._weights(clear[1]))
                 rows = [(wanted.sign, self._weights(clear[0]), settled, 0.0)]
@@ -201,6 +204,7 @@ class Lowered(nn.Module):
         shape = len(tops), int(np.prod(self.cells.shape))
         top, bottom = (np.array(x, dtype=np.float64).reshape(shape) for x in (tops, bottoms))
         floor = np.array([FLOOR * self.cells.settled(row) for row in bottom]).reshape(shape) + LEAST
+        floor = floor * self._clear
         self.host = Matrices(
             read=np.concatenate([top, bottom, floor]).T,
             up=top,

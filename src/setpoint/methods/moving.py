@@ -2,7 +2,7 @@
 
 One class, T operating points, thresholds λ (T, L), one for each of L slots (groups or labels):
 
-    m = σ(κ (s − λ)),     d = κ m (1 − m),     ∂C[a, 1]/∂λ = −Σ d,  ∂C[a, 0]/∂λ = +Σ d  over class a.
+    m = σ(κ (s − λ)),   d = κ m (1 − m),   ∂C[a, 1]/∂λ = −Σ d,  ∂C[a, 0]/∂λ = +Σ d  over class a.
 
 Several classes, one shift λ (K,) per class, decided by argmax (s − λ):
 
@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import join, namespace
 from setpoint.methods.batch import Batch, cross_entropy_pull
 
 
@@ -55,12 +54,16 @@ class Moving(nn.Module, ABC):
         """∂/∂λ of a quantity with these prices ∂/∂cells (T, cells): (T, L)."""
 
     @abstractmethod
+    def packed(self, prices: Any) -> Any:
+        """Of prices (T, cells), what ``pull`` needs."""
+
+    @abstractmethod
     def pull(self, batch: Batch, memory: Any, prices: Any, share: Any, plain: Any) -> Tensor:
         """Share · Σ prices · ∂cells/∂logits + plain · ∂cross-entropy/∂logits, weighed."""
 
     @abstractmethod
-    def kernel(self, totals: Any) -> Any:
-        """(T,) how many rows of a batch lie under the kernel: (Σ d)² / Σ d²."""
+    def kernel(self, batch: Batch) -> Tensor:
+        """(T,) how many rows of a batch lie under the kernel of a threshold: (Σ d)² / Σ d²."""
 
 
 class Thresholds(Moving):
@@ -73,92 +76,103 @@ class Thresholds(Moving):
     count : int
     sharpness : float
         κ, per unit of a logit.
+
+    Notes
+    -----
+    Densities are kept without their factor κ.
     """
+
+    slot_of: Tensor
+    slot_sum: Tensor
 
     def __init__(self, slot: tuple[int, ...], count: int, sharpness: float) -> None:
         super().__init__()
         self.slot, self.count, self.sharpness = slot, count, float(sharpness)
         self.slots, self.places = max(slot) + 1, 2 * len(slot)
         self.cells = 2 * self.places
-        self.width = self.cells + self.places + 1
-        self.dense = slice(self.cells, self.cells + self.places)
+        self.width = self.cells + self.places
         self._slot = np.repeat(np.eye(self.slots)[list(slot)], 2, 0)  # (places, L)
         self.register_buffer("slot_of", torch.tensor(slot), persistent=False)
         self.register_buffer("slot_sum", torch.tensor(self._slot).float(), persistent=False)
-        self.register_buffer("thresholds", torch.zeros(count, self.slots, dtype=torch.float64))
+        start = torch.zeros(count, self.slots, dtype=torch.float64)
+        self.register_buffer("thresholds", start)
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         del step
-        m, d = self.memberships(batch)
-        if batch.table is None:
-            if batch.flat:
-                by = np.stack([batch.unit - batch.positive, batch.positive], 1)
-                m_, d_ = m.numpy(), d.numpy()
-            else:
-                w = torch.ones_like(batch.logits) if batch.weight is None else batch.weight
-                yes = w * batch.actual
-                by, m_, d_ = torch.stack([w - yes, yes], 1), m, d
-            mass, high, dense = by.sum(0), m_ @ by, d_ @ by  # (2,), (T, 2), (T, 2)
-            square = (d_ * d_) @ by.sum(1, keepdims=True) if batch.flat else (d * d) @ by.sum(1, True)
-        else:
-            mass, high, dense, square = self._by_place(batch, m, d)
-        xp = namespace(high)
-        cells = xp.stack([mass - high, high], 2).reshape(self.count, -1)
-        return join([cells, dense, square], 1), (m, d)
+        both = self.memberships(batch)
+        if batch.table is not None:
+            return self._by_place(batch, both), both
+        if batch.flat:
+            wide = both.numpy().reshape(2 * self.count, -1)
+            yes, all_ = wide @ batch.positive, wide @ batch.unit
+            p, n = float(batch.positive @ batch.unit), batch.mass
+            if batch.w is not None:
+                p = float(batch.positive.sum())
+            no = all_ - yes
+            t = self.count
+            columns = n - p - no[:t], no[:t], p - yes[:t], yes[:t], no[t:], yes[t:]
+            return np.stack(columns, 1), both
+        w = torch.ones_like(batch.logits) if batch.weight is None else batch.weight
+        by = torch.stack([w - w * batch.actual, w * batch.actual], 1)
+        high, dense = both @ by  # (T, 2) each
+        cells = torch.stack([by.sum(0) - high, high], 2).reshape(self.count, -1)
+        return torch.cat([cells, dense], 1), both
 
-    def memberships(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(T, N) m and d."""
+    def memberships(self, batch: Batch) -> Tensor:
+        """(2, T, N): m and m (1 − m)."""
         where = self.thresholds.to(batch.logits.dtype)
         if self.slots > 1:
             where = where[:, self.slot_of[batch.table]]  # (T, N)
+        both = torch.empty(2, self.count, *batch.logits.shape).to(batch.logits)
         m = ((batch.logits - where) * self.sharpness).sigmoid()
-        return m, m * (1 - m) * self.sharpness
+        both[0], both[1] = m, torch.addcmul(m, m, m, value=-1)
+        return both
 
-    def _by_place(self, batch: Batch, m: Tensor, d: Tensor) -> Any:
+    def _by_place(self, batch: Batch, both: Tensor) -> Any:
         place = torch.as_tensor(batch.place)
-        w = batch.weight
-        one = torch.ones_like(batch.logits) if w is None else w
+        one = torch.ones_like(batch.logits) if batch.weight is None else batch.weight
         mass = one.new_zeros(self.places).index_add_(0, place, one)
-        empty = one.new_zeros(self.count, self.places)
-        high = empty.index_add(1, place, m if w is None else m * w)
-        dense = empty.index_add(1, place, d if w is None else d * w)
-        square = (d * d if w is None else d * d * w).sum(1, keepdim=True)
-        found = mass, high, dense, square
-        return tuple(x.numpy() for x in found) if batch.host else found
+        empty = both.new_zeros(2, self.count, self.places)
+        high, dense = empty.index_add_(2, place, both * one)
+        cells = torch.stack([mass - high, high], 2).reshape(self.count, -1)
+        return batch.small(torch.cat([cells, dense], 1))
 
     def slopes(self, totals: Any, prices: Any) -> Any:
-        dense = totals[:, self.dense]
-        table = prices.reshape(self.count, self.places, 2)
-        each = (table[:, :, 0] - table[:, :, 1]) * dense
+        dense = totals[:, self.cells :] * self.sharpness
+        each = -self.packed(prices) * dense
         if self.slots == 1:
-            return each.sum(1, keepdims=True) if isinstance(each, np.ndarray) else each.sum(1, True)
+            return each.sum(1)[:, None]
         return each @ (self._slot if isinstance(each, np.ndarray) else self.slot_sum.to(each))
 
+    def packed(self, prices: Any) -> Any:
+        table = prices.reshape(self.count, self.places, 2)
+        return table[:, :, 1] - table[:, :, 0]  # (T, places): what deciding one more is worth
+
     def pull(self, batch: Batch, memory: Any, prices: Any, share: Any, plain: Any) -> Tensor:
-        _, d = memory
-        table = torch.as_tensor(prices * share).to(d).reshape(self.count, self.places, 2)
-        worth = table[:, :, 1] - table[:, :, 0]  # (T, places)
-        if batch.table is None:
-            no, yes = worth.T @ d  # (N,) each
-            slope = torch.lerp(no, yes, batch.actual)
-        else:
-            slope = (worth[:, torch.as_tensor(batch.place).long()] * d).sum(0)
+        worth = prices[:, : self.places] * (share * self.sharpness)
+        slope = self._spread(batch, worth, memory[1])
         if not isinstance(plain, float) or plain:
             slope = slope + plain * (batch.probability - batch.actual)
         return slope if batch.weight is None else slope * batch.weight
 
     def pull_dense(self, batch: Batch, memory: Any, prices: Any, share: Any) -> Tensor:
-        """Share · Σ prices · ∂densities/∂logits; ∂d/∂s = κ d (1 − 2 m)."""
+        """Share · Σ prices · ∂densities/∂logits; ∂(m − m²)/∂s = κ (m − m²)(1 − 2 m)."""
         m, d = memory
-        bend = self.sharpness * d * (1 - 2 * m)
-        worth = torch.as_tensor(prices * share).to(d)
-        slope = (worth[:, torch.as_tensor(batch.place).long()] * bend).sum(0)
+        bend = d * (1 - 2 * m)
+        slope = self._spread(batch, prices * (share * self.sharpness), bend)
         return slope if batch.weight is None else slope * batch.weight
 
-    def kernel(self, totals: Any) -> Any:
-        dense = totals[:, self.dense].sum(1)
-        square = totals[:, -1]
-        return dense * dense / (square + (square <= 0))
+    def _spread(self, batch: Batch, worth: Any, amounts: Tensor) -> Tensor:
+        """Σ_t worth[t, place of a row] · amounts[t, row]."""
+        worth = torch.as_tensor(worth).to(amounts)
+        if batch.table is None:
+            no, yes = worth.T @ amounts
+            return torch.lerp(no, yes, batch.actual)
+        return (worth[:, torch.as_tensor(batch.place).long()] * amounts).sum(0)
+
+    def kernel(self, batch: Batch) -> Tensor:
+        d = self.memberships(batch)[1]
+        return d.sum(1) ** 2 / (d * d).sum(1).clamp(min=1e-30)
 
 
 class Shifts(Moving):
@@ -177,39 +191,45 @@ class Shifts(Moving):
         self.tables, self.side, self.sharpness = tables, side, float(sharpness)
         self.count, self.slots = 1, side
         self.cells = tables * side * side
-        self.width = self.cells * (1 + side) + 2
+        self.width = self.cells * (1 + side)
         self.register_buffer("thresholds", torch.zeros(1, side, dtype=torch.float64))
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         del step
-        z = batch.logits
-        m = torch.softmax((z - self.thresholds[0].to(z.dtype)) * self.sharpness, 1)
+        m = self.memberships(batch)
         w = batch.weighed(m)
         rows = self.tables * self.side
         cells = m.new_zeros(rows, self.side).index_add_(0, batch.place, w)
         pairs = (w[:, :, None] * m[:, None, :]).flatten(1)  # (N, K · K)
         both = m.new_zeros(rows, self.side**2).index_add_(0, batch.place, pairs)
-        d = m * (1 - m)
-        spread = torch.stack([batch.weighed(d).sum(), batch.weighed(d * d).sum()])
-        return batch.small(torch.cat([cells.flatten(), both.flatten(), spread])[None]), m
+        return batch.small(torch.cat([cells.flatten(), both.flatten()])[None]), m
+
+    def memberships(self, batch: Batch) -> Tensor:
+        """(N, K) softmax of the shifted logits."""
+        z = batch.logits
+        return torch.softmax((z - self.thresholds[0].to(z.dtype)) * self.sharpness, 1)
 
     def slopes(self, totals: Any, prices: Any) -> Any:
         k = self.side
         cells = totals[0, : self.cells].reshape(-1, k)
-        both = totals[0, self.cells : -2].reshape(-1, k, k)  # (tables · a, c, d)
+        both = totals[0, self.cells :].reshape(-1, k, k)  # (tables · a, c, d)
         price = prices[0].reshape(-1, k)
         own = (price * cells).sum(0)
         return -self.sharpness * (own - (both * price[:, None, :]).sum(2).sum(0))[None]
 
+    def packed(self, prices: Any) -> Any:
+        return prices
+
     def pull(self, batch: Batch, memory: Any, prices: Any, share: Any, plain: Any) -> Tensor:
         m = memory
-        worth = torch.as_tensor(prices * share).to(m).reshape(-1, self.side)
+        worth = torch.as_tensor(prices[:, : self.cells] * share).to(m).reshape(-1, self.side)
         worth = worth.index_select(0, batch.place)
         slope = self.sharpness * m * (worth - (worth * m).sum(1, keepdim=True))
         if not isinstance(plain, float) or plain:
             slope = slope + plain * cross_entropy_pull(batch)
         return batch.weighed(slope)
 
-    def kernel(self, totals: Any) -> Any:
-        dense, square = totals[:, -2], totals[:, -1]
-        return dense * dense / (square + (square <= 0))
+    def kernel(self, batch: Batch) -> Tensor:
+        m = self.memberships(batch)
+        d = (m * (1 - m)).sum(1)
+        return (d.sum() ** 2 / (d * d).sum().clamp(min=1e-30)).view(1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -40,6 +41,7 @@ class Pool(nn.Module):
     scores: Tensor
     place: Tensor
     weight: Tensor
+    at: Tensor
 
     def __init__(self, size: int, width: int = 0) -> None:
         super().__init__()
@@ -47,19 +49,42 @@ class Pool(nn.Module):
         self.register_buffer("scores", torch.zeros((size, width) if width else (size,)))
         self.register_buffer("place", torch.zeros(size, dtype=torch.long))
         self.register_buffer("weight", torch.zeros(size))
+        self.register_buffer("at", torch.zeros((), dtype=torch.long))
 
-    def push(self, new: Rows) -> None:
-        """Take rows in; the oldest fall out."""
-        n = min(len(new.weight), self.size)
+    def push(self, new: Rows, size: int) -> None:
+        """Take rows in, at most ``size`` in all; the oldest fall out."""
+        n = min(len(new.weight), size)
+        if self.at.is_cpu and not torch.compiler.is_compiling():
+            at = int(self.at) % size
+            first = min(n, size - at)
+            for name in Rows._fields:
+                old, rows = getattr(self, name), getattr(new, name)
+                old[at : at + first] = rows[:first]
+                if first < n:
+                    old[: n - first] = rows[first:n]
+            self.at.fill_((at + n) % size)
+            return
+        where = (self.at + torch.arange(n, device=self.at.device)) % size
         for name in Rows._fields:
-            old, rows = getattr(self, name), getattr(new, name)[:n]
-            rows = rows.to(old.dtype)
-            old.copy_(rows if n == self.size else torch.cat([rows, old[: self.size - n]]))
+            old = getattr(self, name)
+            old.index_copy_(0, where, getattr(new, name)[:n].to(old.dtype))
+        self.at.copy_((self.at + n) % size)
 
-    def newest(self, rows: int) -> Rows:
-        """So many rows, or all."""
-        n = min(max(rows, 1), self.size)
-        return Rows(self.scores[:n], self.place[:n], self.weight[:n])
+    def push_plainly(self, scores: np.ndarray, actual: np.ndarray) -> None:
+        """The same for scores (n,) of one table on the host, each of weight 1."""
+        at, n = int(self.at) % self.size, len(scores)
+        first = min(n, self.size - at)
+        old, place, weight = self.scores.numpy(), self.place.numpy(), self.weight.numpy()
+        for where, rows in (
+            (slice(at, at + first), slice(first)),
+            (slice(n - first), slice(first, n)),
+        ):
+            old[where], place[where], weight[where] = scores[rows], actual[rows], 1.0
+        self.at.fill_((at + n) % self.size)
+
+    def rows(self, size: int) -> Rows:
+        """The rows so far; those that are missing have weight 0."""
+        return Rows(self.scores[:size], self.place[:size], self.weight[:size])
 
 
 def pool_size(tail: float) -> int:
@@ -68,8 +93,7 @@ def pool_size(tail: float) -> int:
 
 
 def rows_of(batch: Batch) -> Rows:
-    """The rows of a batch; on the host copies, since a model may reuse its outputs."""
-    place = torch.as_tensor(batch.place).long()
-    weight = batch.weight
-    ones = torch.ones(len(place), dtype=batch.logits.dtype, device=batch.logits.device)
-    return Rows(batch.logits.detach(), place, ones if weight is None else weight)
+    """The rows of a batch."""
+    place, weight = torch.as_tensor(batch.place), batch.weight
+    ones = torch.ones_like(place, dtype=batch.logits.dtype) if weight is None else weight
+    return Rows(batch.logits.detach(), place.long(), ones)

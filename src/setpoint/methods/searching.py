@@ -96,17 +96,17 @@ def search_slots(
         at = np.stack([m.ravel() for m in mesh], 1)
     else:
         at = _alike(high, slot, mass)
-    total = sum(h[at[:, i]] for i, h in enumerate(high))
+    total = np.sum([h[at[:, i]] for i, h in enumerate(high)], 0)
     best = at[int(search.cost(cells(total)).argmin())].copy()
     for _ in range(SWEEPS if len(cuts) > _MESH else 0):
         before = best.copy()
         for i, h in enumerate(high):
-            rest = sum(o[best[j]] for j, o in enumerate(high) if j != i)
+            rest = np.sum([o[best[j]] for j, o in enumerate(high) if j != i], 0)
             best[i] = int(search.cost(cells(h + rest)).argmin())
         if (best == before).all():
             break
-    chosen = sum(h[best[i]] for i, h in enumerate(high))
-    binds, broken = search.state(cells(np.asarray(chosen)[None])[0])
+    chosen = np.sum([h[best[i]] for i, h in enumerate(high)], 0)
+    binds, broken = search.state(cells(chosen[None])[0])
     return np.array([c[i] for c, i in zip(cuts, best, strict=True)]), binds, broken
 
 

@@ -18,7 +18,7 @@ from setpoint.methods.batch import Batch
 from setpoint.methods.moving import Moving
 
 if TYPE_CHECKING:
-    from setpoint.methods.implicit import ImplicitProgram
+    from setpoint.methods.implicit_program import ImplicitProgram
 
 HALVINGS = 100
 HELD = 1e-7  #: a constraint so near its bound binds
@@ -50,7 +50,7 @@ def soft_point(program: ImplicitProgram, rows: Batch) -> None:
     urgent = program.urgent
 
     def at(x: Any) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """f with the price of what is broken, v, and their slopes in λ."""
+        """F with the price of what is broken, v, and their slopes in λ."""
         moving.thresholds.copy_(torch.as_tensor(x, dtype=torch.float64).view_as(start))
         totals = np.asarray(torch.as_tensor(moving.read(rows, zero)[0]).cpu(), dtype=np.float64)
         totals = totals / program.whole(totals)
@@ -59,13 +59,13 @@ def soft_point(program: ImplicitProgram, rows: Batch) -> None:
         f, v, slope = float(values[0, 0]), values[0, 1:], moving.slopes(totals, F)[0]
         return f + urgent @ v, v, slope + urgent @ held, held
 
-    on = np.flatnonzero(program.binds.cpu().numpy())
+    on = np.flatnonzero(program.keeper.binds.cpu().numpy())
     x = start[0].cpu().numpy()
     if len(x) > 1:
         equal = program.lowered.host.equal
         found = _several(at, equal, x)
         held = np.where((equal > 0) | (np.abs(at(found)[1]) < HELD), 1.0, 0.0)
-        program.binds.copy_(torch.as_tensor(held))
+        program.keeper.binds.copy_(torch.as_tensor(held))
     elif len(on) == 1:
         found = _root(lambda t: float(at([t])[1][on[0]]), float(x[0]), moving.sharpness)
     else:
@@ -83,7 +83,7 @@ def _root(value: Any, start: float, sharpness: float) -> float | None:
             far = start + side * k * 0.1 / sharpness
             near = start + side * (k - 1) * 0.1 / sharpness
             if value(near) * value(far) <= 0 and here != 0:
-                return float(brentq(value, min(near, far), max(near, far), xtol=1e-15, rtol=1e-15))
+                return brentq(value, min(near, far), max(near, far), xtol=1e-15)  # type: ignore[return-value]
     return None
 
 

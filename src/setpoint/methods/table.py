@@ -8,6 +8,9 @@ from setpoint._core.errors import KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.errors import Errors
+from setpoint.methods.implicit import Implicit
+from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method
 from setpoint.methods.pairwise import Pairwise
 from setpoint.methods.soft_set import SoftSet
@@ -17,6 +20,9 @@ METHODS: dict[str, type[Method]] = {
     "soft-set": SoftSet,
     "costs": Costs,
     "pairwise": Pairwise,
+    "implicit": Implicit,
+    "lagrangian": Lagrangian,
+    "errors": Errors,
 }
 
 

@@ -1,5 +1,17 @@
 """Programs: minimise f subject to c <= 0 over tensors. Nothing here knows of metrics."""
 
+from setpoint.programs.duals import DUALS, Additive, Dual, External, Swap, dual
+from setpoint.programs.exchange import Exchange
 from setpoint.programs.stream import Priced, StreamProgram
 
-__all__ = ["Priced", "StreamProgram"]
+__all__ = [
+    "DUALS",
+    "Additive",
+    "Dual",
+    "External",
+    "Exchange",
+    "Priced",
+    "StreamProgram",
+    "Swap",
+    "dual",
+]

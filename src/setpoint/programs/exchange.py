@@ -10,6 +10,8 @@ from torch import Tensor
 class Exchange(ABC):
     """Sums and rows over processes; whoever runs a program provides one."""
 
+    world: int  #: number of processes
+
     @abstractmethod
     def summed(self, x: Tensor) -> Tensor:
         """The sum over processes."""

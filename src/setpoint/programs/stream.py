@@ -50,6 +50,7 @@ class StreamProgram(nn.Module, ABC):
 
     gathers: ClassVar[bool] = False  #: whether it needs the rows of all processes in one place
     settles: bool = False  #: whether it keeps something beside the totals that moves with the rows
+    follows: bool = False  #: whether it moves with the optimiser's step too
     short: Any = None  #: the whole step of the commonest batch in one call, where there is one
     shape: tuple[int, ...]
     start: Tensor

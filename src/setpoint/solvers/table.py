@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from setpoint.solvers.first_order import FirstOrder
+from setpoint.solvers.primal_dual import PrimalDual
 
-SOLVERS: dict[str, type] = {"first-order": FirstOrder}
+SOLVERS: dict[str, type] = {"first-order": FirstOrder, "primal-dual": PrimalDual}

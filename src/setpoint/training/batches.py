@@ -36,6 +36,10 @@ class Batches(ABC):
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
         """The batches of an epoch from the given one on."""
 
+    def held(self) -> Rows | None:
+        """The rows of this process, where they are in memory."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class InMemory(Batches):
@@ -73,6 +77,13 @@ class InMemory(Batches):
         for i in range(start, k):
             part = order[i * n // k : (i + 1) * n // k][rank::world]
             yield Rows(*(taken(column, part) for column in self.rows))
+
+    def held(self) -> Rows | None:
+        rank, world = self.share
+        if world == 1:
+            return self.rows
+        part = torch.arange(rank, len(self.rows.target), world, device=self.rows.target.device)
+        return Rows(*(taken(column, part) for column in self.rows))
 
 
 @dataclass(frozen=True, eq=False)

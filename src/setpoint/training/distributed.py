@@ -49,7 +49,7 @@ def gathered(parts: list[Any], group: Any = None) -> tuple[slice, list[Any]]:
     Parts are tensors with one entry per row, or None on every process.
     """
     flat = [None if part is None else part.reshape(len(part)) for part in parts]
-    sizes = _sizes(flat[0], group)
+    sizes = _sizes(parts[0], group)
     start = sum(sizes[: rank(group)])
     joined = [None if part is None else _joined(part, sizes, group) for part in flat]
     return slice(start, start + len(parts[0])), joined
@@ -59,7 +59,7 @@ class Processes(Exchange):
     """Sums and rows over the processes of a group."""
 
     def __init__(self, group: Any = None) -> None:
-        self.group = group
+        self.group, self.world = group, world_size(group)
 
     def summed(self, x: Tensor) -> Tensor:
         whole = x.detach().clone()

@@ -238,6 +238,8 @@ class _Run:
         elif self.randomness is not None:
             set_random_state(self.randomness, self.device)
         self.randomness = None
+        if self.place == 0:
+            self.refresh()
         for rows in self.batches.epoch(self.plan.seed, self.epoch, self.place):
             self.one_step(rows)
             if interrupted():
@@ -255,6 +257,14 @@ class _Run:
             self.save()
         return None
 
+    def refresh(self) -> None:
+        """Let the loss take its thresholds from all rows in memory, in evaluation mode."""
+        rows = self.batches.held()
+        if rows is None or not getattr(self.loss, "settles", False):
+            return
+        outputs = evaluate_outputs(self.model, rows.inputs)
+        self.loss.refresh(outputs, rows.target, weight=rows.weight, group=rows.group)  # type: ignore[operator]
+
     def one_step(self, rows: Any) -> None:
         value = self.loss(
             self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group
@@ -262,6 +272,9 @@ class _Run:
         value.backward()
         steps = self.plan.epochs * self.batches.count()
         self.plan.solver.step(self.optimiser, self.step, steps)
+        if getattr(self.loss, "follows", False):
+            with torch.no_grad():
+                self.loss.follow(self.model(rows.inputs))  # type: ignore[operator]
         self.losses.append(value.detach())  # type: ignore[arg-type]  read when the epoch ends
         self.step += 1
         self.place += 1
@@ -285,6 +298,8 @@ class _Run:
                 "shown": {} if judged is None else judged.shown,
             }
         shown = {} if judged is None else judged.shown
+        if getattr(self.loss, "settles", False):
+            shown = {**shown, **self.loss.shown()}  # type: ignore[operator]
         row = {"phase": self.plan.phase, "epoch": self.epoch, "loss": mean, **shown, "best": better}
         self.history.append(row)
         self.tell(EpochDone(self.plan.phase, self.epoch, mean, shown, better, seconds))

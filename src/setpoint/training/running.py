@@ -161,6 +161,16 @@ class RunningLoss(nn.Module):
     def _exchange(self) -> Processes | None:
         return Processes(self.process_group) if world_size(self.process_group) > 1 else None
 
+    @property
+    def settles(self) -> bool:
+        """Whether thresholds follow the rows: ``refresh`` and ``shown`` have something to do."""
+        return self._program.settles
+
+    @property
+    def follows(self) -> bool:
+        """Whether ``follow`` wants the last batch's outputs after each step."""
+        return self._program.follows
+
     def refresh(
         self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
     ) -> None:

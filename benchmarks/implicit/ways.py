@@ -1,0 +1,6 @@
+"""The names of those who take part, in the order of the tables."""
+
+PLAIN, WEIGHTED = "cross-entropy", "weighted cross-entropy"
+QUANTILE, LAGRANGIAN, IMPLICIT = "quantile", "Lagrangian", "implicit"
+WARM, PAIRWISE = "cross-entropy, then implicit", "pairwise"
+ORDER = (PLAIN, WEIGHTED, LAGRANGIAN, QUANTILE, PAIRWISE, IMPLICIT, WARM)

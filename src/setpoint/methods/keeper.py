@@ -1,0 +1,166 @@
+"""The keeper: corrects the thresholds of an implicit program on unrelaxed rates of pooled rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from setpoint._core.errors import KindError
+from setpoint.methods.aims import Aim
+from setpoint.methods.batch import Batch, take_batch
+from setpoint.methods.correction import best_threshold, level_thresholds, tail
+from setpoint.methods.lowered import Lowered
+from setpoint.methods.moving import Moving, Shifts, Thresholds
+from setpoint.methods.pool import Pool, Rows, pool_size, rows_of
+from setpoint.methods.searching import as_arrays, search_shifts, search_slots
+from setpoint.programs import Exchange
+
+if TYPE_CHECKING:
+    from setpoint.methods.implicit import Implicit
+
+TAIL = 0.01  #: share of a class beyond the threshold of a goal that does not say
+
+
+class Keeper(nn.Module):
+    """Moves the thresholds of ``moving``, and knows which constraints stop them.
+
+    Attributes
+    ----------
+    binds, broken : torch.Tensor
+        (m,) 1 for the constraints that stop the thresholds, and for those that hold nowhere.
+    kernel : torch.Tensor
+        (T,) rows under the kernel of a threshold, at the last correction.
+    calls : torch.Tensor
+        Batches seen.
+    """
+
+    binds: Tensor
+    broken: Tensor
+    kernel: Tensor
+    calls: Tensor
+    corrected: Tensor
+    levels: Tensor
+
+    def __init__(self, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit) -> None:
+        super().__init__()
+        self.lowered, self.moving, self.aim, self.method = lowered, moving, aim, method
+        self.step = 1 / moving.sharpness
+        m = len(lowered.constraints)
+        self.register_buffer("binds", torch.ones(m) if aim.levels else torch.zeros(m))
+        self.register_buffer("broken", torch.zeros(m))
+        self.register_buffer("corrected", torch.zeros(()))
+        self.register_buffer("kernel", torch.zeros(moving.count))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+        self.register_buffer("levels", torch.tensor(aim.levels, dtype=torch.float64), False)
+        ends = [min(level, 1 - level) for level in aim.levels]
+        size = pool_size(min(ends, default=TAIL)) if method.pool is None else method.pool
+        self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
+
+    def settle(self, rows: Batch, exchange: Exchange | None) -> None:
+        """Pool the rows of a batch; every so often correct the thresholds."""
+        own, size = rows_of(rows), self._size(exchange)
+        few = len(own.weight) < size
+        if few:
+            self.pool.push(own, size)
+        due = self.calls % self.method.every == 0
+        self.calls.add_(1)
+        if torch.compiler.is_compiling() or bool(due):
+            self._correct(self.pool.rows(size) if few else own, due, exchange)
+            kernel = self.moving.kernel(rows).to(self.kernel)
+            self.kernel.copy_(torch.where(due, kernel, self.kernel))
+
+    def settle_plainly(self, scores: np.ndarray, actual: np.ndarray, z: Tensor, y: Tensor) -> None:
+        """The same for logits (n,) of one table on the host, without weights."""
+        if len(scores) >= self.pool.size or int(self.calls) % self.method.every == 0:
+            self.settle(take_batch(self.lowered.cells, z, y, None, None), None)
+        else:
+            self.pool.push_plainly(scores, actual)
+            self.calls.add_(1)
+
+    def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
+        """Thresholds anew from all of these rows, which also fill the pool."""
+        own, size = rows_of(rows), self._size(exchange)
+        if size:
+            self.pool.push(own, size)
+        self._correct(own, torch.ones_like(self.corrected, dtype=torch.bool), exchange)
+
+    def refuse_soft(self, exchange: Exchange | None) -> None:
+        """A soft solution is found by one process."""
+        if exchange is not None or torch.compiler.is_compiling():
+            raise KindError('correction="soft" solves on one process, uncompiled; take "exact"')
+
+    def counted(self, rows: Batch) -> Any:
+        """Weights of the rows whose share a level is."""
+        y = rows.actual
+        kind = {"all": 1.0 + 0 * y, "positive": y, "negative": 1 - y}[self.aim.condition]
+        return kind if rows.weight is None else kind * rows.weight
+
+    def _size(self, exchange: Exchange | None) -> int:
+        return self.pool.size // (1 if exchange is None else exchange.world)
+
+    def _correct(self, rows: Rows, due: Tensor, exchange: Exchange | None) -> None:
+        known = self.moving.thresholds
+        if self.aim.levels:
+            new, binds, broken = self._at_levels(rows, exchange)[:, None], self.binds, self.broken
+        else:
+            new, binds, broken = self._best(rows, exchange)
+        keep = self.method.smooth * self.corrected
+        new = keep * known + (1 - keep) * new.to(known)
+        good = due & new.isfinite().all()
+        for old, now in ((known, new), (self.binds, binds), (self.broken, broken)):
+            old.copy_(torch.where(good, now.to(old), old))
+        self.corrected.copy_(torch.where(good, 1.0, self.corrected))
+
+    def _at_levels(self, rows: Rows, exchange: Exchange | None) -> Tensor:
+        aim, (scores, place, weight) = self.aim, rows
+        weight = weight.double()
+        if aim.condition != "all":
+            weight = weight * (place % 2 == int(aim.condition == "positive"))
+        mass = weight.sum()
+        if exchange is not None:
+            mass = exchange.summed(mass)
+            end = min(aim.levels) if aim.at_least else max(aim.levels)
+            scores, weight = exchange.rows(*tail(scores, weight, mass, end, aim.at_least))
+        if scores.is_cpu and not torch.compiler.is_compiling():  # numpy sorts several times faster
+            return self._on_host(scores.numpy(), weight.numpy(), float(mass))
+        found = level_thresholds(scores, weight, mass, self.levels, aim.at_least, self.step)
+        return torch.where(mass > 0, found.double(), self.moving.thresholds[:, 0])
+
+    def _on_host(self, scores: np.ndarray, weight: np.ndarray, mass: float) -> Tensor:
+        if mass <= 0:
+            return self.moving.thresholds[:, 0]
+        levels, known = self.levels.numpy(), self.moving.thresholds.numpy()
+        # only one end of the rows matters, and where it was is nearly where it is
+        if self.aim.at_least:
+            end, share = scores < known.max() + self.step, 1 - levels.min()
+        else:
+            end, share = scores > known.min() - self.step, levels.max()
+        if weight @ end > share * mass * 1.001:
+            scores, weight = scores[end], weight[end]
+        found = level_thresholds(scores, weight, mass, levels, self.aim.at_least, self.step)
+        return torch.from_numpy(found.astype(np.float64))
+
+    def _best(self, rows: Rows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:
+        if exchange is not None:
+            rows = Rows(*exchange.rows(*rows))
+        moving, like = self.moving, self.moving.thresholds
+        if moving.slots == 1:
+            found = best_threshold(self.lowered, *rows, self.step)
+            return found.threshold.view(1, 1), found.binds, found.broken
+        if torch.compiler.is_compiling():
+            raise KindError("several thresholds are searched on the host: do not compile this loss")
+        there = rows.weight > 0
+        scores, place, weight = as_arrays(*(x[there] for x in rows))
+        if not len(weight):
+            return like, self.binds, self.broken
+        if isinstance(moving, Thresholds):
+            slot = np.repeat(moving.slot, 2)
+            several = search_slots(self.lowered, slot, scores, place, weight, self.step)
+        else:
+            start = like[0].cpu().numpy()
+            several = search_shifts(self.lowered, scores, place, weight, start, self.step)
+        new, binds, broken = (torch.as_tensor(x, device=like.device) for x in several)
+        return new.view(1, -1), binds, broken

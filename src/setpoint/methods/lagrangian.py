@@ -1,0 +1,281 @@
+"""Lagrangian: soft cells for the weights, exact cells for the multipliers.
+
+    weights descend       w₀ F(C̃) + Σⱼ [wⱼ + ρ vⱼ(C)]₊ ṽⱼ,        ṽ = v(C̃),  C̃ soft cells
+    multipliers ascend    on v(C),                                 C exact cells
+
+The model follows a slope, so it sees soft decisions; what it is charged for a constraint follows
+the decisions as they are, so a constraint is held by decisions and not by a surrogate of them
+(*proxy* constraints). ρ adds a charge in proportion to the violation, which damps the swings that
+a multiplier alone makes. [·]₊ is left out for an equation.
+
+A curve is T operating points: the mean of TPR over thresholds θₜ with FPRₜ <= bₜ, or of precision
+with recallₜ >= rₜ, b and r the midpoints of T bins. Each θₜ is a variable of its own and descends
+the same Lagrangian; so does the one threshold of an operating point such as recall_at_precision.
+Everywhere else the decision is logit >= 0, and the model's own bias is the threshold.
+
+References
+----------
+Cotter et al., Optimization with non-differentiable constraints with applications to fairness,
+recall, churn, and other goals, JMLR 2019. Narasimhan, Cotter, Gupta, Optimizing generalized rate
+metrics with three players, NeurIPS 2019 (curves as operating points).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint._core.arrays import inverse, is_tensor, join, square_root, where
+from setpoint._core.errors import KindError
+from setpoint._core.reals import is_real
+from setpoint._core.words import did_you_mean
+from setpoint.expressions import Auroc, Best, Named, PrecisionOverRecall
+from setpoint.expressions.events import EVERYTHING
+from setpoint.goals import Goal, Task
+from setpoint.methods.aims import Aim, aim_of, curve_of
+from setpoint.methods.batch import Batch
+from setpoint.methods.cells import Cells
+from setpoint.methods.lowered import Lowered
+from setpoint.methods.method import Method, Recovered, not_totals, ready
+from setpoint.methods.program import GoalProgram
+from setpoint.methods.standing import recovered
+from setpoint.methods.two_readings import TwoClasses, TwoSteps
+from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
+from setpoint.programs.duals import one_sided
+from setpoint.surrogates import SURROGATES, Hinge, surrogate
+
+PINCH = 1e-3  #: share of perfect decisions among those that multipliers are moved by
+RATES = {"additive": 1.0, "external": 2.0, "swap": 5.0}
+STEP = 0.5  #: first step of a trained threshold, in units of the logit
+
+
+@dataclass(frozen=True)
+class Lagrangian(Method):
+    """The goal's Lagrangian over soft decisions, its multipliers moved by exact ones.
+
+    Parameters
+    ----------
+    dual : {"additive", "external", "swap"} or Dual
+        How multipliers move; see :mod:`setpoint.programs.duals`.
+    rate : float, optional
+        η of the dual: by how much a violation of 1 moves a multiplier (the logarithm of a weight)
+        while the running totals are renewed once. By default 1 for "additive", 2 for "external", 5
+        for "swap", and three times that for a curve.
+    augment : float
+        ρ.
+    radius : float
+        The most that breaking a constraint by one unit can cost; of the additive dual.
+    sharpness : float
+        k: the soft decision is 1 / (1 + exp(−k z)) of the logit z, softmax(k z) of several classes.
+    surrogate : str or Surrogate
+        "logistic", of the logit; or a surrogate of the step on probabilities: "linear", "ramp",
+        "sigmoid". Binary and multilabel.
+    cross_entropy : float
+        Share of cross-entropy mixed in, in [0, 1].
+    points : int
+        T, the operating points of a curve.
+    """
+
+    dual: Any = "additive"
+    rate: float | None = None
+    augment: float = 1.0
+    radius: float = 100.0
+    sharpness: float = 5.0
+    surrogate: Any = "logistic"
+    cross_entropy: float = 0.0
+    points: int = 10
+
+    name = "lagrangian"
+    summary = "soft decisions for the weights, exact ones for the multipliers of the constraints"
+
+    def __post_init__(self) -> None:
+        self.mover()  # or refuses
+        if not is_real(self.augment) or not 0 <= self.augment < math.inf:
+            raise KindError(f"augment={self.augment!r}: a number, 0 or more")
+        if not is_real(self.sharpness) or not 0 < self.sharpness < math.inf:
+            raise KindError(f"sharpness={self.sharpness!r}: a positive number")
+        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
+            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
+        if not is_real(self.points) or self.points < 1 or self.points % 1:
+            raise KindError(f"points={self.points!r}: a whole number, 1 or more")
+        if not isinstance(self.surrogate, str) or self.surrogate != "logistic":
+            known = ("logistic", *SURROGATES)
+            if isinstance(self.surrogate, str) and self.surrogate not in known:
+                hint = did_you_mean(self.surrogate, known, f"choose from {', '.join(known)}.")
+                raise KindError(f"surrogate={self.surrogate!r}: {hint}")
+            made = surrogate(self.surrogate).at(0.5)
+            if isinstance(made, Hinge):
+                raise KindError(
+                    "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "
+                    "or sigmoid"
+                )
+            object.__setattr__(self, "surrogate", made)
+
+    def mover(self, curve: bool = False) -> Dual:
+        """How multipliers move; those of a curve's many operating points are let move faster."""
+        rate = self.rate
+        if rate is None:
+            usual = RATES.get(self.dual, 1.0) if isinstance(self.dual, str) else 1.0
+            rate = usual * (3.0 if curve else 1.0)
+        return dual(self.dual, rate, self.radius)
+
+    def objection(self, goal: Goal, task: Task) -> str | None:
+        leaf = curve_of(goal)
+        if not isinstance(leaf, Auroc | PrecisionOverRecall):
+            return not_totals(goal, task)
+        if task.kind != "binary":
+            return f'"{goal}" is about the ranking of one class; a {task.kind} task has several'
+        if goal.constraints or goal.sign < 0:
+            return (
+                f'"{goal}": the area under a curve judges a ranking; it is maximized, without '
+                "constraints"
+            )
+        if leaf.where != EVERYTHING or leaf.label is not None or leaf.by is not None:
+            return f'"{goal}" is taken over some of the rows; a ranking of all of them is trained'
+        return None
+
+    def lower(self, goal: Goal, task: Task) -> StreamProgram:
+        plain, cells = ready(self, goal, task), Cells(task)
+        aim = None
+        if curve_of(goal) is not None:
+            aim = aim_of(goal, task, int(self.points), None)
+        lowered = Lowered(plain if aim is None else aim.goal, cells)
+        tables, side, _ = cells.shape
+        if task.kind == "multiclass":
+            return LagrangianProgram(lowered, TwoClasses(tables, side, self.sharpness), self, goal)
+        step = None if isinstance(self.surrogate, str) else self.surrogate
+        moves = aim is not None or (task.kind == "binary" and _is_point(goal))
+        points = 1 if aim is None else aim.count
+        reader = TwoSteps(tables, step, float(self.sharpness), points, moves)
+        return LagrangianProgram(lowered, reader, self, goal, aim)
+
+    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+        return recovered(program, totals, multipliers)
+
+
+class LagrangianProgram(GoalProgram):
+    """Totals are (soft, exact) cells at each threshold, and slopes where thresholds are trained.
+
+    The state of the dual stands where other programs have their multipliers.
+    """
+
+    levels: Tensor
+    squares: Tensor
+    tilt: Tensor
+    moved: Tensor
+
+    def __init__(
+        self, lowered: Lowered, reader: Any, method: Lagrangian, goal: Goal, aim: Aim | None = None
+    ) -> None:
+        equal = tuple(bool(x) for x in lowered.host.equal) * reader.points
+        chosen = method.mover(aim is not None) if equal else Additive()
+        super().__init__(lowered, reader, chosen.start(equal))
+        self.points, self.aim, self.goal = reader.points, aim, goal
+        self.equal, self.dual = equal, chosen
+        # multipliers are those of a mean over points, weights those of its sum: they share 1
+        self.unit = 1 if isinstance(chosen, Additive) else self.points
+        self.judged = Lowered(lowered.goal, lowered.cells, clear=False)
+        self._eye = np.eye(self.cells.side)
+        self.register_buffer("eye", torch.eye(self.cells.side), False)
+        self.augment, self.mix = float(method.augment), float(method.cross_entropy)
+        levels = np.zeros(len(self.equal))
+        if aim is not None:  # v is −recall or fpr: the constraint is written with the bound 0
+            levels = np.array(aim.levels) * (1 if aim.at_least else -1)
+        self.host_levels = levels
+        self.settles = reader.moves
+        self.register_buffer("levels", torch.tensor(levels, dtype=torch.float32), False)
+        if reader.moves:
+            self.register_buffer("squares", torch.zeros(self.points))  # of the tilts so far
+            self.register_buffer("tilt", torch.zeros(self.points))  # ∂L/∂θ at the running totals
+            self.register_buffer("moved", torch.zeros((), dtype=torch.long))  # at which step
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        points = self.points
+        soft, exact = totals[:points], totals[points : 2 * points]
+        values, memory = self.lowered.read(soft)  # (T, 1 + m)
+        shift = self.levels if is_tensor(totals) else self.host_levels
+        near = values[:, 1:].reshape(-1) + shift
+        held = self.judged.read(self._pinched(exact))[0][:, 1:].reshape(-1) + shift
+        top, paid = self.dual.weights(multipliers, self.equal)
+        charged = paid
+        if self.augment and self.equal:
+            charged = one_sided(paid + self.augment * held, self.equal)
+        charged = charged * self.unit
+        weights = join([0 * values[:, :1] - top, -charged.reshape(points, -1)], 1) / points
+        prices = self.lowered.prices(soft, memory, weights)
+        if self.settles and self.training:
+            self._tilt(prices, totals[2 * points :])
+        value = (top * values[:, 0].sum() + (charged * near).sum()) / points
+        value = value + top * self.lowered.offset
+        return Priced(value, held, join([prices, 0 * totals[points:]], 0))
+
+    def _pinched(self, cells: Any) -> Any:
+        """Exact cells with a pinch of perfect decisions: a rate is never empty, whatever decided.
+
+        Where nothing is decided a floor on precision would stand at 0 ≤ 0, neither held nor broken,
+        and its multiplier would rest at what drove the decisions away.
+        """
+        table = cells.reshape(self.points, *self.cells.shape)
+        right = table.sum(-1)[..., None] * (self.eye if is_tensor(cells) else self._eye)
+        return ((1 - PINCH) * table + PINCH * right).reshape(self.points, -1)
+
+    def pull(
+        self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        del step
+        share = on * (1 - self.mix)
+        plain = (1 - share) * scale / self.labels
+        return self._reader.pull(rows, memory, prices, -share * scale, plain)
+
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        share = on * (1 - self.mix)
+        return share * priced.value + (1 - share) * base
+
+    def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        return self.dual.step(multipliers, violations, share, self.equal)
+
+    # --- thresholds ------------------------------------------------------------------------------
+
+    def settle(self, rows: Batch, step: Tensor, exchange: Any) -> None:
+        """Move the thresholds by one step of Adagrad; once a step, in however many parts it comes.
+
+        The tilt is read at running totals of all processes, so each of them moves alike.
+        """
+        del exchange
+        small = rows.small
+        due = 1.0 * (small(step) > small(self.moved))
+        tilt = small(self.tilt) * due
+        squares = small(self.squares) + tilt * tilt
+        thresholds = small(self.reader.thresholds) - STEP * tilt * inverse(square_root(squares))
+        for buffer, value in (
+            (self.squares, squares),
+            (self.reader.thresholds, thresholds),
+            (self.moved, small(step)),
+        ):
+            _set(buffer, value)
+
+    def _tilt(self, prices: Any, slopes: Any) -> None:
+        """Note ∂L/∂θ = Σ (worth of deciding) · (how many a higher threshold no longer decides)."""
+        worth, fall = (x.reshape(self.points, -1, 2) for x in (prices, slopes))
+        tilt = ((worth[:, :, 1] - worth[:, :, 0]) * fall[:, :, 1]).sum(1)
+        _set(self.tilt, where(tilt - tilt == 0, tilt, 0.0))
+
+
+def _is_point(goal: Goal) -> bool:
+    """Whether the objective is a metric at its best threshold."""
+    body = goal.objective
+    while isinstance(body, Named):
+        body = body.body
+    return isinstance(body, Best)
+
+
+def _set(buffer: Tensor, value: Any) -> None:
+    if isinstance(value, Tensor):
+        buffer.copy_(value)
+    else:
+        buffer.numpy()[...] = value

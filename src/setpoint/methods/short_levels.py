@@ -1,0 +1,82 @@
+"""The short way of the implicit method: levels on one class, one table, no weights.
+
+As in :mod:`setpoint.methods.short`: the whole step in one function, with work arrays that are kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.methods.balance import ratio
+from setpoint.methods.batch import ones
+
+if TYPE_CHECKING:
+    from setpoint.methods.implicit_program import ImplicitProgram
+
+
+class ShortLevels:
+    """T thresholds that follow their levels.
+
+    Parameters
+    ----------
+    program : ImplicitProgram
+        With levels, one constraint, no regulariser and no share of cross-entropy.
+    """
+
+    def __init__(self, program: ImplicitProgram) -> None:
+        self.program, self.moving = program, program.reader
+        host, t = program.lowered.host, program.reader.count
+        tilt = np.array([[-1.0, 0], [1, 0], [0, -1], [0, 1]])  # cells to what one more decided adds
+        self.read, self.mix = host.read, host.mix
+        self.up, self.down = host.up @ tilt, host.down @ tilt  # (r, 2)
+        #: (2, 1, r) weights of the fractions in the objective, a mean over T, and in what is held
+        self.ends = host.mix.T[:, None, :] * np.array([1 / t, 1.0])[:, None, None]
+        self.work: Any = None
+
+    def __call__(
+        self, z: Tensor, y: Tensor, totals: Any, prices: Any, fading: float
+    ) -> tuple[float, np.ndarray] | None:
+        program, kappa, t, n = self.program, self.moving.sharpness, self.moving.count, z.shape[0]
+        scores, actual = z.numpy(), y.numpy()
+        program.keeper.settle_plainly(scores, actual, z, y)
+        if self.work is None or self.work.shape[1] != n:
+            self.work = np.empty((2 * t, n), np.float32)
+            self.views = torch.from_numpy(self.work[:t])
+        work, m, d = self.work, self.work[:t], self.work[t:]
+        where = self.moving.thresholds.numpy() * kappa
+        np.subtract(scores * np.float32(kappa), where.astype(np.float32), out=m)
+        torch.sigmoid(self.views, out=self.views)
+        np.multiply(m, m, out=d)
+        np.subtract(m, d, out=d)
+        yes, whole = work @ actual, work @ ones(n, scores.dtype)
+        no, p = whole - yes, float(actual @ ones(n, scores.dtype))
+        worth = prices[:, :2] * (-kappa / n)
+        low, high = worth.astype(np.float32).T @ d
+        gradient = high - low
+        gradient *= actual
+        gradient += low
+        fresh = np.empty((t, 6))
+        fresh[:, 1], fresh[:, 3], fresh[:, 4], fresh[:, 5] = no[:t], yes[:t], no[t:], yes[t:]
+        fresh[:, 0], fresh[:, 2] = n - p - no[:t], p - yes[:t]
+        new = fresh + totals * fading
+        unit = new / float(new[0, :4].sum())
+        r = self.up.shape[0]
+        sums = unit[:, :4] @ self.read
+        below = np.maximum(sums[:, r : 2 * r], sums[:, 2 * r :])
+        share_of = 1 / below
+        share = sums[:, :r] * share_of
+        scale = self.ends * share_of  # (2, T, r)
+        tilt = scale @ self.up + (scale * share) @ self.down  # (2, T, 2)
+        slopes = -(tilt * unit[:, 4:]).sum(2) * kappa  # (2, T)
+        mu = ratio(slopes[0], slopes[1], program.guard)
+        found = tilt[0] + mu[:, None] * tilt[1]
+        finite = float(found.sum())
+        if finite - finite == 0:
+            totals[...] = new
+            prices[:, :2] = -found
+        value = float((share @ self.mix[:, 0]).mean()) + program.lowered.offset
+        return value + 0 * float(whole[0]), gradient
