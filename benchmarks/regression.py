@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures, a line each")
     given = parser.parse_args()
     one_thread()
-    console, lines = Console(), []
+    console, lines = Console(width=120), []
     for name in given.table or TABLES:
         for seed in range(given.splits):
             lines += Bench(name, seed, given.epochs).lines()

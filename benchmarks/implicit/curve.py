@@ -11,7 +11,7 @@ from benchmarks.implicit.lineup import Setup, available, entropies, greater, gri
 from benchmarks.implicit.rows import split
 from benchmarks.implicit.running import Line, chosen
 from benchmarks.implicit.training import Pace, linear, trained
-from benchmarks.implicit.ways import IMPLICIT, LAGRANGIAN, QUANTILE
+from benchmarks.implicit.ways import IMPLICIT, LAGRANGIAN, MIXED, QUANTILE
 
 NAME = "implicit-curve"
 METRIC = "auprc(min_recall=0.95)"
@@ -33,6 +33,8 @@ def setups() -> list[Setup]:
             *grid(QUANTILE, "quantile", GOAL, METRIC, BOTH, between, sharpness=sharp),
             *grid(IMPLICIT, "implicit", GOAL, METRIC, BOTH, {**FULL, "points": POINTS},
                   sharpness=sharp),
+            *grid(MIXED, "implicit", GOAL, METRIC, BOTH[:1],
+                  {**FULL, "points": POINTS, "cross_entropy": 0.3}, sharpness=sharp),
             *grid(LAGRANGIAN, "lagrangian", GOAL, METRIC, BOTH[:1], {**FULL, "points": POINTS},
                   sharpness=(1.0, 5.0), rate=(0.1, 0.3, 1.0, 3.0)),
         ]

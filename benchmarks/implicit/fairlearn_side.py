@@ -4,7 +4,7 @@ The file holds ``x``, ``y`` and ``group`` of train, tune and test rows and the s
 model on the last two. ThresholdOptimizer (knows the group of a row it decides) is fitted on the
 tune rows' scores, ExponentiatedGradient (does not) on the training rows with logistic regression.
 Written beside it, ``FILE.out.npz``: the chance with which each tune and test row is decided
-positive. Prints the version.
+positive (the latter's on training rows too). Prints the version.
 """
 
 from __future__ import annotations
@@ -47,12 +47,17 @@ def thresholds(rows, constraint, bound):
 
 
 def reduction(rows, moment, bound):
-    """The chances of tune and test rows by a mixture of reweighted models."""
+    """The chances of train, tune and test rows by a mixture of reweighted models."""
+    y, group = rows["y_train"], rows["group_train"]
+    counted = group[y == 1] if moment is TruePositiveRateParity else group
+    largest = np.unique(counted, return_counts=True)[1].max() / counted.size
+    # its bound is on the distance of a group's rate from that of all rows: with two groups, the gap
+    # between them times the share of the larger one at most
     fair = ExponentiatedGradient(
-        LogisticRegression(max_iter=300), constraints=moment(difference_bound=bound), eps=0.01
+        LogisticRegression(max_iter=300), constraints=moment(difference_bound=bound * largest)
     )
-    fair.fit(rows["x_train"], rows["y_train"], sensitive_features=rows["group_train"])
-    return [fair._pmf_predict(rows[f"x_{part}"])[:, 1] for part in ("tune", "test")]
+    fair.fit(rows["x_train"], y, sensitive_features=group)
+    return [fair._pmf_predict(rows[f"x_{part}"])[:, 1] for part in ("train", "tune", "test")]
 
 
 def main(file: str) -> None:
@@ -64,7 +69,8 @@ def main(file: str) -> None:
     bound = float(rows["bound"])
     made = {}
     made["thresholds tune"], made["thresholds test"] = thresholds(rows, name, bound)
-    made["reduction tune"], made["reduction test"] = reduction(rows, moment, bound)
+    for part, chance in zip(("train", "tune", "test"), reduction(rows, moment, bound), strict=True):
+        made[f"reduction {part}"] = chance
     np.savez(f"{file}.out.npz", **made)
 
 

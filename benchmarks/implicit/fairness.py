@@ -179,10 +179,12 @@ def fairlearn(rows: Split, rate: str, seed: int) -> list[Line]:
     return [
         {"way": f"fairlearn {name}", "config": f"fairlearn {version}", "step": 0}
         | figures(rows, rate, found[f"{key} tune"], found[f"{key} test"])
+        | ({"train gap": _judged(rows.train, rate, found[of])[1]} if of in found else {})
         for name, key in (
             ("ThresholdOptimizer, " + KNOWN, "thresholds"),
             ("ExponentiatedGradient, group not known", "reduction"),
         )
+        for of in (f"{key} train",)
     ]
 
 

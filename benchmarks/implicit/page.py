@@ -75,7 +75,7 @@ def _section(recording: Recording, name: str, findings: list[Finding]) -> Sectio
     return Section(title, f"{text}\n{report.REPORTS[name](recording.lines)}", tuple(findings))
 
 
-#: recording -> its section and title; the command is ``python -m benchmarks.implicit NAME --record``
+#: recording -> its section and title; made by ``python -m benchmarks.implicit NAME --record``
 SECTIONS: dict[str, tuple[Callable[[Recording], Section], str]] = {
     "implicit-curve": (curve, "Precision where nearly all positives are found"),
     "implicit-point": (point, "Misses at a false positive rate"),

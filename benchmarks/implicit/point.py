@@ -13,7 +13,7 @@ from benchmarks.implicit.lineup import Setup, available, entropies, greater, gri
 from benchmarks.implicit.rows import split
 from benchmarks.implicit.running import Line, chosen
 from benchmarks.implicit.training import Kept, Pace, linear, perceptron, trained
-from benchmarks.implicit.ways import IMPLICIT, LAGRANGIAN, QUANTILE, WARM
+from benchmarks.implicit.ways import IMPLICIT, LAGRANGIAN, MIXED, QUANTILE, WARM
 
 NAME = "implicit-point"
 RATES = (0.01, 0.02, 0.05, 0.1)
@@ -34,8 +34,8 @@ def metric(rate: float) -> str:
 def setups(model: str) -> list[Setup]:
     """The line-up of a model."""
     large = model == "perceptron"
-    made = entropies(*(((1e-3, 3e-3, 1e-2), (0.1, 1, 10)) if large else
-                       ((0.01, 0.1, 1.0), (0.01, 0.1, 1, 10, 100))), **FULL)  # fmt: skip
+    made = entropies(*(((1e-3, 3e-3, 1e-2), (0.01, 0.1, 1, 10)) if large else
+                       ((0.01, 0.1, 1.0), (1e-4, 1e-3, 0.01, 0.1, 1, 10, 100))), **FULL)  # fmt: skip
     by = (("adam", 1e-2), ("adam", 3e-3)) if large else (("adam", 0.1), ("adagrad", 0.1))
     steps = (1.0, 3.0) if large else (0.1, 0.3, 1.0, 3.0)
     sharp = (1.0, 5.0) if large else (1.0, 5.0, 10.0)
@@ -48,6 +48,9 @@ def setups(model: str) -> list[Setup]:
         made += grid(IMPLICIT, "implicit", goal, aim, by, plain, sharpness=sharp)
         made += grid(LAGRANGIAN, "lagrangian", f"minimize fnr subject to fpr <= {rate:g}", aim,
                      by[:1], plain, sharpness=(1.0, 5.0), rate=steps)  # fmt: skip
+        mixed = {**plain, "cross_entropy": 0.3}
+        made += grid(MIXED, "implicit", goal, aim, by[:1], mixed,
+                     sharpness=sharp[-1:] if large else sharp)  # fmt: skip
         warm = {**plain, "warmup": half}
         made += grid(WARM, "implicit", goal, aim, by if large else by[:1], warm,
                      sharpness=sharp[-1:] if large else sharp)  # fmt: skip

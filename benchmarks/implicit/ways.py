@@ -3,4 +3,5 @@
 PLAIN, WEIGHTED = "cross-entropy", "weighted cross-entropy"
 QUANTILE, LAGRANGIAN, IMPLICIT = "quantile", "Lagrangian", "implicit"
 WARM, PAIRWISE = "cross-entropy, then implicit", "pairwise"
-ORDER = (PLAIN, WEIGHTED, LAGRANGIAN, QUANTILE, PAIRWISE, IMPLICIT, WARM)
+MIXED = "implicit, .3 cross-entropy"
+ORDER = (PLAIN, WEIGHTED, LAGRANGIAN, QUANTILE, PAIRWISE, IMPLICIT, MIXED, WARM)

@@ -275,18 +275,8 @@ def test_a_gap_that_may_be_is_used_up_on_the_better_side(name):
 
 
 @pytest.mark.parametrize("name", BATCHES)
-@pytest.mark.parametrize("case", PINNED)
-def test_at_a_point_that_constraints_give(case, name):
-    rows, goal, _, options = setting(case, name)
-    value, gradient = found(goal, rows, **options)
-    _, cost, slope = truth(case, name)
-    assert value == pytest.approx(cost, abs=1e-9)
-    close(gradient, slope, 1e-8)
-
-
-@pytest.mark.parametrize("name", BATCHES)
-@pytest.mark.parametrize("case", AREAS)
-def test_areas(case, name):
+@pytest.mark.parametrize("case", PINNED | AREAS)
+def test_at_points_that_constraints_give(case, name):
     rows, goal, _, options = setting(case, name)
     value, gradient = found(goal, rows, **options)
     _, cost, slope = truth(case, name)

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
+from setpoint._core.errors import KindError
 from setpoint.datasets import Split, split
 from setpoint.fit.classifier import fit_classifier
 from setpoint.fit.job import Job
@@ -29,7 +30,7 @@ from setpoint.fit.models import (
 )
 from setpoint.fit.network import Fitted, Part, Settings, device_of, fit_network
 from setpoint.goals import Task
-from setpoint.methods import Method
+from setpoint.methods import Implicit, Method
 
 INNER = 0.1  #: share of a fold's rows that stop a network where the held rows must not
 MANY = 10_000  #: rows from which trees are worth several threads
@@ -192,7 +193,7 @@ class Network(Member):
         return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
 
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
-        task, named = _grouped(job)
+        task, named = _grouped(job, self.method.by if isinstance(self.method, Implicit) else None)
         device = device_of(job.device)
         if self.apart:
             inner = split(job.target[fit], INNER, job.seed + fold)
@@ -306,10 +307,13 @@ class ScoresGiven(Member):
         return Made(ScoresModel(replace(job.labels.task, score=self.score)), [])
 
 
-def _grouped(job: Job) -> tuple[Task, dict[str, np.ndarray]]:
-    """The task with the groups that the goal speaks of, and their values."""
+def _grouped(job: Job, by: str | None) -> tuple[Task, dict[str, np.ndarray]]:
+    """The task with the groups that the goal, or the method, speaks of, and their values."""
     task = job.labels.task
-    named = {name: np.unique(job.groups[name]) for name in job.goal.columns}
+    names = sorted({*job.goal.columns, *([by] if by else [])})
+    if by is not None and by not in job.groups:
+        raise KindError(f'by="{by}" is no group column of the rows; pass group={{"{by}": …}}')
+    named = {name: np.unique(job.groups[name]) for name in names}
     if named:
         values = {name: v.tolist() for name, v in named.items()}
         task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]

@@ -2,7 +2,9 @@
 
 cross-entropy   one run, or one per class weight, judged on the tune rows
 soft-set        one run; several classes start with a quarter of cross-entropy
+lagrangian      the same
 costs           a run of cross-entropy, its threshold made ½ and its multipliers settled; then costs
+implicit        a run of cross-entropy, then on thresholds that follow the scores; the better kept
 pairwise        one run
 """
 
@@ -22,13 +24,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from setpoint._core.errors import GoalError, KindError
-from setpoint.decisions.problem import Problem
+from setpoint.decisions.problem import Point, Problem
 from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
-from setpoint.expressions import take_in
+from setpoint.expressions import AtK, take_in
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Method, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Method, SoftSet
+from setpoint.methods.aims import curve_of
+from setpoint.methods.cells import Cells
+from setpoint.methods.lowered import Lowered
+from setpoint.methods.searching import search_slots
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, Rows
 from setpoint.training.distributed import rank, world_size
@@ -104,14 +110,16 @@ def fit_network(
     settings: Settings,
 ) -> Fitted:
     """Train a network on a goal by a method, judged after every epoch on the tune rows."""
+    method = _sized(method, goal, len(tune.target))
     fit = _Fit(goal, task, build, rows, tune, settings)
+    fit.by = method.by if isinstance(method, Implicit) else None
     if isinstance(method, CrossEntropy) and method.class_weight == "search":
         return fit.searched()
     why = method.refusal(goal, task)
     if why is not None:
         raise GoalError(why)
-    if isinstance(method, Costs):
-        return fit.costs(method)
+    if isinstance(method, Costs | Implicit):
+        return fit.second(method)
     return fit.alone(method)
 
 
@@ -129,6 +137,7 @@ class _Fit:
     ) -> None:
         self.goal, self.task, self.build = goal, task, build
         self.rows, self.tune, self.settings = rows, tune, settings
+        self.by: str | None = None  #: the group column that thresholds differ by
         self.size = settings.batch_size or batch_size(rows.target, task)
         self.batches = InMemory(rows.rows(), self.size, (rank(), world_size()))
         if settings.steps is not None:
@@ -165,22 +174,24 @@ class _Fit:
         history = [row for r in runs for row in r.history]
         return Fitted(model, history, runs, (note,), loss, all(r.finished for r in runs))
 
-    def costs(self, method: Costs) -> Fitted:
-        """Cross-entropy first; its operating point is where the costs start."""
+    def second(self, method: Costs | Implicit) -> Fitted:
+        """Cross-entropy first; where it ends the method starts."""
         plain = CrossEntropy()
         model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
         if not first.finished:
             return Fitted(model, first.history, (first,), (), loss, False)
-        threshold, plain = self._threshold(model), copy.deepcopy(model.state_dict())
-        notes = ()
-        if threshold is not None and self._shifted(model, threshold):
-            notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
-            method = self._settled(method, model, threshold)
-        rate = self._rate(method) / 3
-        model, loss, second = self.run(model, method, "costs", rate, first, plain)
+        plain, notes, rate = copy.deepcopy(model.state_dict()), (), self._rate(method)
+        if isinstance(method, Costs):
+            rate /= 3
+            threshold = self._threshold(model)
+            if threshold is not None and self._shifted(model, threshold):
+                notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
+                method = self._settled(method, model, threshold)
+        model, loss, second = self.run(model, method, method.name, rate, first, plain)
         kept = first.verdict is not None and second.verdict is not None
         if kept and second.verdict.rank <= first.verdict.rank:  # type: ignore[union-attr]
-            notes += ("costs were no better on the tune rows: cross-entropy's weights are kept",)
+            what = f'method="{method.name}" was no better on the tune rows'
+            notes += (f"{what}: cross-entropy's weights are kept",)
         history = first.history + second.history
         return Fitted(model, history, (first, second), notes, loss, second.finished)
 
@@ -196,7 +207,8 @@ class _Fit:
         """Train a model; with ``before``, only what is better is kept, else ``fallback``."""
         settings, start = self.settings, fallback or copy.deepcopy(model.state_dict())
         late = self.task.kind == "multiclass" or bool(lower(self.goal).constraints)
-        waits = int(WARMUP * settings.epochs) if late and isinstance(method, SoftSet) else 0
+        soft = isinstance(method, SoftSet | Lagrangian)
+        waits = int(WARMUP * settings.epochs) if late and soft else 0
         warmup = max(1, waits * self.batches.count())
         loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup)
         loss.to(self.rows.inputs.device)
@@ -224,10 +236,29 @@ class _Fit:
         entropy = _entropy(outputs, self.tune, self.task)
         if self.settings.by == "cross-entropy":
             return Judged((-entropy,), {"cross_entropy": entropy})
-        point = quick_point(self.goal, self._columns(outputs))
+        columns = self._columns(outputs)
+        point = quick_point(self.goal, columns) if self.by is None else self._by_group(columns)
         shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
         feasible, excess, merit = point.rank(self.goal.sign)
         return Judged((float(feasible), excess, merit, -entropy), shown)
+
+    def _by_group(self, columns: Any) -> Point:
+        """The goal with a threshold for each group, from a coarse mesh of them."""
+        goal, by = lower(self.goal), self.by or ""
+        columns = replace(columns, task=replace(columns.task, groups=self.task.groups))
+        cells = Cells(self.task)
+        at = [name for name, _ in self.task.groups].index(by)
+        values = dict(self.task.groups)[by]
+        slot = np.repeat([values.index(group[at]) for group in cells.groups], 2)
+        code = np.zeros(len(columns.scores), int)
+        for name, several in self.task.groups:
+            code = code * len(several) + self.tune.codes[name].cpu().numpy()
+        place = 2 * code + np.asarray(columns.actual)
+        weight = np.ones(len(code)) if columns.weight is None else np.asarray(columns.weight)
+        lowered, scores = Lowered(goal, cells), np.asarray(columns.scores)
+        cuts, *_ = search_slots(lowered, slot, scores, place, weight, 0.01)
+        decided = scores >= cuts[slot[place]]
+        return Problem.meet(goal, columns).judge(replace(columns, decided=decided))
 
     def _columns(self, outputs: Tensor) -> Any:
         tune = self.tune
@@ -280,7 +311,8 @@ class _Fit:
     def _rate(self, method: Method) -> float:
         if self.settings.learning_rate is not None:
             return self.settings.learning_rate
-        return (3e-3 if isinstance(method, SoftSet) else 1e-3) * self.settings.pace
+        soft = isinstance(method, SoftSet | Lagrangian)
+        return (3e-3 if soft else 1e-3) * self.settings.pace
 
     def _place(self, phase: str) -> Path | None:
         if self.settings.checkpoint is None:
@@ -304,6 +336,14 @@ class _Fit:
             if isinstance(tensor, Tensor):
                 digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
         return digest.hexdigest()
+
+
+def _sized(method: Method, goal: Goal, rows: int) -> Method:
+    """A method for the first k rows, with k as a share of the rows that judge it."""
+    leaf = curve_of(goal)
+    if not isinstance(method, Implicit) or not isinstance(leaf, AtK) or method.share is not None:
+        return method
+    return replace(method, share=min(leaf.k, rows - 0.5) / rows)
 
 
 def batch_size(target: Tensor, task: Task) -> int:

@@ -17,7 +17,7 @@ from setpoint.fit.choice import Choice
 from setpoint.fit.members import Given, Linear, Member, Network, ScoresGiven, Trees
 from setpoint.fit.network import Settings
 from setpoint.goals import Goal, Task, lower
-from setpoint.methods import CrossEntropy, Method, SoftSet, method
+from setpoint.methods import CrossEntropy, Implicit, Lagrangian, Method, SoftSet, method
 from setpoint.methods.auto import Effort, entries
 from setpoint.training.events import Event
 
@@ -132,7 +132,13 @@ class Asked:
         return Recipe(tuple(members), tuple(why), self._folds(False), choice, notes)
 
     def _chosen(self) -> Method:
-        return method("cross-entropy" if self.method == "auto" else self.method)
+        chosen = method("cross-entropy" if self.method == "auto" else self.method)
+        if isinstance(chosen, Implicit) and chosen.by and self.kind != "per-group":
+            raise KindError(
+                f'{chosen.name} with by="{chosen.by}" trains a threshold for each group, which has '
+                'to be known when a decision is made: say so, kind="per-group"'
+            )
+        return chosen
 
     def _choice(
         self, main: tuple[str, ...], driven: tuple[str, ...], plain: tuple[str, ...], trees: str
@@ -312,7 +318,7 @@ def _seconds(member: Member, rows: int, width: int, folds: int) -> float:
     if isinstance(member, Trees):
         return folds * member.trees / 100 * (0.2 + 5e-6 * rows)
     if isinstance(member, Network):
-        twice = 2 if isinstance(member.method, SoftSet) else 1
+        twice = 2 if isinstance(member.method, SoftSet | Implicit | Lagrangian) else 1
         s = member.settings
         steps = s.steps if s.steps is not None else s.epochs * max(16, rows // 1024) // 2
         steps = min(steps, max(600, 15_000_000 // max(rows, 1)))

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 from setpoint._core.errors import KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.expressions import Constraint
+from setpoint.expressions import Auroc, Constraint, PrecisionOverRecall
 from setpoint.goals import Goal, Task
+from setpoint.methods.aims import curve_of
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.implicit import Implicit
+from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method
 from setpoint.methods.soft_set import SoftSet
 
@@ -90,17 +93,33 @@ def entries(goal: Goal, task: Task, how: Effort) -> tuple[Entry, ...]:
     --------
     >>> goal = Goal.parse("minimize fnr subject to fpr <= 0.001")
     >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"])]
-    ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + soft-set']
+    ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + implicit']
     """
     found = [Entry(model, CrossEntropy(), "always") for model in how.models]
     far = [str(c) for c in goal.constraints if extreme(c)]
-    why = f"{listing(far)} is an extreme operating point" if far else ""
-    why = why or ("thorough" if how.driven else "")
-    if why:
-        driven = [("linear", Costs()), ("linear", SoftSet())]
-        driven += [("mlp", SoftSet())] if how.driven else []
-        found += [Entry(m, by, why) for m, by in driven if by.refusal(goal, task) is None]
+    why = {Costs: "", Implicit: "", Lagrangian: "", SoftSet: ""}
+    if far:
+        why[Costs] = why[Implicit] = f"{listing(far)} is an extreme operating point"
+    if _partial(goal):
+        why[Implicit] = f"{goal.objective} is a part of a curve"
+    if goal.columns and goal.constraints:
+        why[Lagrangian] = f"the goal speaks of {listing(goal.columns)}"
+    if how.driven:
+        why = {method: reason or "thorough" for method, reason in why.items()}
+    for method, reason in why.items():
+        made: Method = method()
+        if reason and made.refusal(goal, task) is None:
+            found.append(Entry("linear", made, reason))
+            if how.driven and method is SoftSet:
+                found.append(Entry("mlp", made, reason))
     return tuple(found)
+
+
+def _partial(goal: Goal) -> bool:
+    """Whether the objective is a curve of which only one end counts."""
+    leaf = curve_of(goal)
+    part = isinstance(leaf, Auroc) and leaf.max_fpr < 1
+    return part or (isinstance(leaf, PrecisionOverRecall) and leaf.min_recall > 0)
 
 
 def extreme(constraint: Constraint) -> bool:

@@ -160,10 +160,20 @@ class ErrorGoal(nn.Module):
             for i, coefficient in form.items():
                 mix[j, i] = self.wanted[j].sign * coefficient
         arrays = {"top": top, "below": below, "power": power, "empty": empty}
-        for name, array in {**arrays, "mix": mix, "shift": shift}.items():
+        self._exact = {**arrays, "mix": mix, "shift": shift}
+        for name, array in self._exact.items():
             tensor = torch.tensor(array, dtype=torch.get_default_dtype())
             self.register_buffer(f"{name}_", tensor, persistent=False)
         self.register_buffer("spread_", torch.tensor(spread), persistent=False)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """Follow to another device or type; what is widened is taken from the exact numbers."""
+        super()._apply(fn, recurse)
+        for name, array in self._exact.items():
+            buffer = self.get_buffer(f"{name}_")
+            if buffer.dtype == torch.float64:
+                self._buffers[f"{name}_"] = torch.tensor(array).to(buffer.device)
+        return self
 
     def _degrees(self) -> list[float]:
         """How each thing wanted grows with the errors, from h(t) = a tᵈ + b at t = 1, 2, 4."""

@@ -84,7 +84,7 @@ class Errors(Method):
         the middle edge.
     """
 
-    rate: float = 4.0
+    rate: float = 2.0
     squared_error: float = 0.0
     scale: float | None = None
     centre: float | None = None

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from setpoint._core.arrays import greater, inverse, is_tensor, namespace
 from setpoint._core.errors import GoalError
-from setpoint.expressions import Constraint, Domain, Expression, Several, Total
+from setpoint.expressions import Constraint, Domain, Expression, Number, Several, Total
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.fractional import Form, cleared, fractions
 from setpoint.expressions.node import ATOM
@@ -330,11 +330,25 @@ class Lowered(nn.Module):
 
 
 def _wanted(constraint: Constraint) -> list[Wanted]:
-    """A constraint as things to be <= 0; the least of several >= b is each of them >= b."""
+    """A constraint as things to be <= 0; the least of several >= b is each of them >= b.
+
+    A gap of 0 is equality with the first of them: |a − b| itself has no slope where it is 0.
+    """
     left, right = constraint.left, constraint.right
+    alike = _gap_of(left)
+    if alike and constraint.op != ">=" and isinstance(right, Number) and right.value == 0:
+        return [Wanted(part - alike[0], 1.0, equal=True) for part in alike[1:]]
     if constraint.op == "==":
         return [Wanted(left - right, 1.0, equal=True)]
     whole = "min" if constraint.op == ">=" else "max"
     parts = left.items if isinstance(left, Several) and left.how == whole else (left,)
     sign = -1.0 if constraint.op == ">=" else 1.0
     return [Wanted(part - right, sign) for part in parts]
+
+
+def _gap_of(expression: Expression) -> tuple[Expression, ...]:
+    """The items of which an expression is greatest minus least; none where it is no gap."""
+    ends = {x.how: x.items for x in expression.walk() if isinstance(x, Several)}
+    same = ends.get("max", ()) == ends.get("min") and len(ends) == 2
+    plain = same and expression == Several("max", ends["max"]) - Several("min", ends["max"])
+    return ends["max"] if plain else ()

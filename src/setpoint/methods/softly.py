@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, root
 from torch import Tensor
 
 from setpoint.methods.aims import Aim
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from setpoint.methods.implicit_program import ImplicitProgram
 
 HALVINGS = 100
+NEAR = 1e-5  #: and so near, before it is polished
 HELD = 1e-7  #: a constraint so near its bound binds
 REACH = 40.0  #: so far from the scores, in units of 1/κ, a soft step is 0 or 1
 
@@ -102,4 +103,19 @@ def _several(at: Any, equal: np.ndarray, start: np.ndarray) -> np.ndarray:
         constraints=rules,
         options={"ftol": 1e-16, "maxiter": 300},
     )
-    return found.x
+    return _polished(at, equal, found.x)
+
+
+def _polished(at: Any, equal: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The zero of ∂f/∂λ + Σ μ ∂v/∂λ and of the constraints that bind, beside a solution."""
+    _, v, slope, held = at(x)
+    on = np.flatnonzero((equal > 0) | (np.abs(v) < NEAR))
+    start = np.linalg.lstsq(held[on].T, -slope, rcond=None)[0]
+
+    def residual(both: np.ndarray) -> np.ndarray:
+        _, v, slope, held = at(both[: len(x)])
+        return np.r_[slope + both[len(x) :] @ held[on], v[on]]
+
+    found = root(residual, np.r_[x, start], tol=1e-15)
+    better = np.abs(residual(found.x)).max() < np.abs(residual(np.r_[x, start])).max()
+    return found.x[: len(x)] if better else x
