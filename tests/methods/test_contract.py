@@ -88,6 +88,26 @@ NOT_PAIRS = [
     ("maximize macro(average_precision)", LABELS, "multilabel"),
     ("maximize f1", CLASSES, ""),
 ]
+#: what others refuse, and thresholds that follow the scores train on, or word otherwise
+FOLLOWED = {
+    "maximize ndcg(10)",
+    "maximize precision_at_k(10)",
+    "maximize average_precision",
+    "minimize auroc",
+    "maximize auroc subject to recall >= 0.5",
+    "maximize macro(auroc)",
+}
+BINS = Task.regression(edges=[0.0, 1.0])
+ERRORS = [
+    ("minimize mae", Task.regression()),
+    ("maximize r2", Task.regression()),
+    ("minimize balanced(mae)", BINS),
+    ('minimize rmse subject to worst(mae, by="bin") <= 0.5', BINS),
+]
+NOT_ERRORS = [
+    ("maximize f1", Task.binary(), "regression"),
+    ("minimize balanced(mae)", Task.regression(), "edges"),
+]
 REFUSED = [
     *(("soft-set", *case) for case in NOT_DECISIONS),
     ("soft-set", "maximize auroc", Task.binary(), "grid"),
@@ -95,6 +115,14 @@ REFUSED = [
     ("costs", "maximize auroc", Task.binary(), "pairwise"),
     *(("lagrangian", *c) for c in NOT_DECISIONS if c[0] != "maximize average_precision"),
     ("lagrangian", 'maximize auroc.on(g="x")', GROUPS, "ranking"),
+    *(("implicit", *c) for c in NOT_DECISIONS if c[0] not in FOLLOWED),
+    ("implicit", "maximize precision_at_k(10)", Task.binary(), "share"),
+    ("implicit", "minimize auroc", Task.binary(), "maximized"),
+    ("implicit", "maximize auroc subject to recall >= 0.5", Task.binary(), "constraints"),
+    ("implicit", "maximize macro(auroc)", CLASSES, "decisions"),
+    ("implicit", 'maximize auroc.on(g="x")', GROUPS, "ranking"),
+    ("implicit", "maximize ndcg()", Task.ranking(), "ndcg(10)"),
+    *(("errors", *case) for case in NOT_ERRORS),
     *(("pairwise", *case) for case in NOT_PAIRS),
     *(("cross-entropy", *case) for case in NOBODY),
     ("cross-entropy", "maximize accuracy", Task.multiclass(), "classes"),
@@ -106,6 +134,8 @@ ACCEPTED = [
     *(("costs", *case) for case in DECISIONS),
     *(("cross-entropy", *case) for case in [*DECISIONS, *RANKINGS]),
     *(("lagrangian", *case) for case in [*DECISIONS, *RANKINGS]),
+    *(("implicit", *case) for case in [*DECISIONS, *RANKINGS]),
+    *(("errors", *case) for case in ERRORS),
     *(("pairwise", *case) for case in RANKINGS),
     ("pairwise", "maximize auroc", GROUPS),
 ]
@@ -177,7 +207,7 @@ def test_accepted_lowered_and_trained(name, text, task):
     assert made.refusal(goal, task) is None
     loss = GoalLoss(goal, name, task=task)
     rng = torch.Generator().manual_seed(0)
-    shape = {"binary": (30,)}.get(task.kind, (30, 3))
+    shape = {"binary": (30,), "regression": (30,)}.get(task.kind, (30, 3))
     logits = torch.randn(shape, generator=rng, requires_grad=True)
     target = torch.randint(2, shape, generator=rng)
     if task.kind == "multiclass":
@@ -246,6 +276,18 @@ def test_soft_set_takes_auroc_over_several_thresholds():
         ("cross-entropy", {"class_weight": [1, 2, 3]}),
         ("cross-entropy", {"class_weight": {0: 1, 1: 2}}),
         ("cross-entropy", {"class_weight": np.array([1.0, -2.0])}),
+        ("implicit", {"sharpness": 0}),
+        ("implicit", {"points": 0}),
+        ("implicit", {"points": 2.5}),
+        ("implicit", {"every": 0}),
+        ("implicit", {"pool": -1}),
+        ("implicit", {"smooth": 1.0}),
+        ("implicit", {"correction": "hard"}),
+        ("implicit", {"cross_entropy": 2}),
+        ("implicit", {"regulariser": -1}),
+        ("implicit", {"by": 3}),
+        ("implicit", {"share": 1.5}),
+        ("implicit", {"by": "colour"}),
         ("lagrangian", {"dual": "addtive"}),
         ("lagrangian", {"dual": None}),
         ("lagrangian", {"rate": -1}),

@@ -165,7 +165,7 @@ def test_weights_are_repetitions():
 # --- optima --------------------------------------------------------------------------------------
 
 
-def trained(loss, X, y, steps=600, rate=0.1, start=None):
+def trained(loss, X, y, steps=300, rate=0.2, start=None):
     """Full-batch Adam with a falling rate; the coefficients."""
     X, y = torch.tensor(X), torch.tensor(y)
     beta = torch.zeros(X.shape[1], dtype=torch.float64) if start is None else torch.tensor(start)
@@ -200,7 +200,7 @@ def test_a_constant_becomes_the_median_the_mean_or_the_minimax():
 
 def line():
     rng = np.random.default_rng(0)
-    x = rng.uniform(0, 3, 120)
+    x = 3 * rng.uniform(0, 1, 120) ** 2
     y = np.exp(x) + rng.normal(0, 1, 120)
     return np.column_stack([np.ones(120), x]), y, Task.regression((2.0, 5.0, 10.0))
 
@@ -222,23 +222,24 @@ def program(X, y, place, bound=None):
 def test_the_least_worst_bin_is_that_of_the_linear_program():
     X, y, task = line()
     place = np.digitize(y, task.edges)
-    beta = trained(loss_of(f"minimize {WORST}", task), X, y, 1500)
-    reached = max(np.abs(y - X @ beta)[place == b].mean() for b in range(4))
     plain = np.linalg.lstsq(X, y, rcond=None)[0]
     unaware = max(np.abs(y - X @ plain)[place == b].mean() for b in range(4))
+    beta = trained(loss_of(f"minimize {WORST}", task), X, y, start=plain)
+    reached = max(np.abs(y - X @ beta)[place == b].mean() for b in range(4))
     best = program(X, y, place)
-    assert best <= reached <= 1.03 * best
+    assert best <= reached <= 1.02 * best
     assert unaware > 1.1 * best
 
 
-@pytest.mark.parametrize("slack", [1.05, 1.2])
+@pytest.mark.parametrize("slack", [1.02, 1.05])
 def test_a_bound_on_the_worst_bin_is_held_at_the_price_of_the_linear_program(slack):
     X, y, task = line()
     place = np.digitize(y, task.edges)
     bound = slack * program(X, y, place)
     best = program(X, y, place, bound)
     loss = loss_of(f"minimize mae subject to {WORST} <= {bound}", task)
-    beta = trained(loss, X, y, 1500)
+    start = np.linalg.lstsq(X, y, rcond=None)[0]
+    beta = trained(loss, X, y, start=start)
     error = np.abs(y - X @ beta)
     assert max(error[place == b].mean() for b in range(4)) <= 1.01 * bound
     assert error.mean() <= 1.02 * best
@@ -247,7 +248,7 @@ def test_a_bound_on_the_worst_bin_is_held_at_the_price_of_the_linear_program(sla
 def test_a_bound_that_asks_for_nothing_costs_nothing():
     X, y, task = line()
     loss = loss_of(f"minimize mse subject to {WORST} <= 100", task)
-    beta = trained(loss, X, y, 800, 0.3)
+    beta = trained(loss, X, y, 300, 0.5)
     np.testing.assert_allclose(beta, np.linalg.lstsq(X, y, rcond=None)[0], atol=0.02)
     assert all(s.multiplier == 0 for s in loss.recover().constraints)
 
@@ -310,7 +311,7 @@ def test_an_empty_bin_has_no_price_and_a_rare_one_a_bounded_price():
         for _ in range(5):
             loss(torch.zeros(len(rows_)).double(), rows_, group=torch.zeros(len(rows_)).long())
     prices = loss.prices[1].reshape(2, -1)
-    assert (prices[1] == 0).all(), "nobody is of the second group"
+    torch.testing.assert_close(prices[0], prices[1], msg="the goal tells no groups apart")
     assert prices[0, 2] == 0, "no target lies there"
     # of the two bins seen, the one that is nearly forgotten counts at most half over LEAST
     assert 0 < -prices[0, 4] <= 0.5 / 1e-4 * (1 + 1e-9)
@@ -343,12 +344,13 @@ def test_a_run_can_be_taken_up():
     torch.testing.assert_close(loss.multipliers, other.multipliers)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 def test_compiled_is_eager():
     y, p, w, g = rows(8, 24)
     target, more = tensors(y, w, g)
-    goal = f"minimize {WORST} subject to rmse <= 1"
+    goal = f"minimize {WORST} subject to mae <= 1"
     eager, twin = (loss_of(goal, memory=100) for _ in range(2))
     torch._dynamo.reset()
     compiled = torch.compile(twin, fullgraph=True, backend="aot_eager")

@@ -310,10 +310,10 @@ class ScoresGiven(Member):
 def _grouped(job: Job, by: str | None) -> tuple[Task, dict[str, np.ndarray]]:
     """The task with the groups that the goal, or the method, speaks of, and their values."""
     task = job.labels.task
-    names = sorted({*job.goal.columns, *([by] if by else [])})
+    names = {*job.goal.columns} | ({by} if by else set())
     if by is not None and by not in job.groups:
         raise KindError(f'by="{by}" is no group column of the rows; pass group={{"{by}": …}}')
-    named = {name: np.unique(job.groups[name]) for name in names}
+    named = {name: np.unique(job.groups[name]) for name in sorted(names)}
     if named:
         values = {name: v.tolist() for name, v in named.items()}
         task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]

@@ -54,6 +54,13 @@ class Aim:
         return max(1, len(self.levels))
 
     @property
+    def text(self) -> str:
+        """What is held, where there are levels."""
+        held = self.goal.constraints[0]
+        several = f"{self.levels[0]:.4g} … {self.levels[-1]:.4g}"
+        return f"{held.left} {held.op} {several if self.count > 1 else f'{self.levels[0]:.4g}'}"
+
+    @property
     def at_least(self) -> bool:
         """Whether the level is a floor (recall), not a cap (fpr, share of the rows)."""
         return self.condition == "positive"

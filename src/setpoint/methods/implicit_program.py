@@ -171,7 +171,8 @@ class ImplicitProgram(GoalProgram):
         value, *excess = lowered.stated(totals[:, : self.reader.cells])
         if self.aim.levels:
             excess = [excess[0] - (1 - 2 * self.aim.at_least) * float(np.mean(self.aim.levels))]
-        rows = zip(lowered.constraints, excess, np.asarray(mu).mean(0).tolist(), strict=True)
+        held = [self.aim.text] if self.aim.levels else lowered.constraints
+        rows = zip(held, excess, np.asarray(mu).mean(0).tolist(), strict=True)
         where = tuple(self.reader.thresholds.flatten().tolist())
         standing = tuple(Standing(*row) for row in rows)
         return Recovered(-lowered.goal.sign * value, standing, where)

@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from scipy.optimize import brentq, minimize, root
+from scipy.special import expit
 from torch import Tensor
 
 from setpoint.methods.aims import Aim
 from setpoint.methods.batch import Batch
+from setpoint.methods.correction import URGENT
 from setpoint.methods.moving import Moving
 
 if TYPE_CHECKING:
     from setpoint.methods.implicit_program import ImplicitProgram
 
 HALVINGS = 100
+GRID = 1001  #: thresholds looked at
+BEYOND = 8.0  #: as far as this beyond the scores, in units of 1/κ
+SLACK = 1e-9
 NEAR = 1e-5  #: and so near, before it is polished
 HELD = 1e-7  #: a constraint so near its bound binds
 REACH = 40.0  #: so far from the scores, in units of 1/κ, a soft step is 0 or 1
@@ -45,10 +50,10 @@ def soft_levels(moving: Moving, aim: Aim, rows: Batch) -> Tensor:
 
 
 def soft_point(program: ImplicitProgram, rows: Batch) -> None:
-    """Move the thresholds to the soft optimum beside them, with the same constraints binding."""
-    moving, start = program.reader, program.reader.thresholds.clone()
+    """Move the thresholds to the best soft point, and note the constraints that bind there."""
+    moving, keeper = program.reader, program.keeper
+    start = moving.thresholds.clone()
     zero = torch.zeros((), dtype=torch.long)
-    urgent = program.urgent
 
     def at(x: Any) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """F with the price of what is broken, v, and their slopes in λ."""
@@ -58,33 +63,70 @@ def soft_point(program: ImplicitProgram, rows: Batch) -> None:
         values, F, G, _ = program.read_point(totals)
         held = np.array([moving.slopes(totals, g)[0] for g in G]).reshape(len(G), start.shape[1])
         f, v, slope = float(values[0, 0]), values[0, 1:], moving.slopes(totals, F)[0]
+        urgent = program.urgent
         return f + urgent @ v, v, slope + urgent @ held, held
 
-    on = np.flatnonzero(program.keeper.binds.cpu().numpy())
-    x = start[0].cpu().numpy()
-    if len(x) > 1:
-        equal = program.lowered.host.equal
-        found = _several(at, equal, x)
-        held = np.where((equal > 0) | (np.abs(at(found)[1]) < HELD), 1.0, 0.0)
-        program.keeper.binds.copy_(torch.as_tensor(held))
-    elif len(on) == 1:
-        found = _root(lambda t: float(at([t])[1][on[0]]), float(x[0]), moving.sharpness)
+    equal = program.lowered.host.equal
+    if rows.weight is not None and not bool((rows.weight > 0).any()):
+        return
+    if start.shape[1] > 1:
+        found = _several(at, equal, start[0].cpu().numpy())
+        binds = (equal > 0) | (np.abs(at(found)[1]) < HELD)
     else:
-        found = _root(lambda t: float(at([t])[2][0]), float(x[0]), moving.sharpness)
-    good = found is not None and np.isfinite(found).all()
+        found, binds, broken = _one(program, rows, at)
+        keeper.broken.copy_(torch.as_tensor(broken))
+    good = np.isfinite(found).all()
     new = torch.as_tensor(found, dtype=torch.float64) if good else start
     moving.thresholds.copy_(new.view_as(start))
+    keeper.binds.copy_(torch.as_tensor(binds * 1.0))
 
 
-def _root(value: Any, start: float, sharpness: float) -> float | None:
-    """The zero nearest to a start, within the reach of a few steps."""
-    here = value(start)
-    for k in range(1, 400):
-        for side in (1, -1):
-            far = start + side * k * 0.1 / sharpness
-            near = start + side * (k - 1) * 0.1 / sharpness
-            if value(near) * value(far) <= 0 and here != 0:
-                return brentq(value, min(near, far), max(near, far), xtol=1e-15)  # type: ignore[return-value]
+def _one(program: ImplicitProgram, rows: Batch, at: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """One threshold: the best of a grid that keeps the constraints, then to the last digit."""
+    lowered, kappa = program.lowered, program.reader.sharpness
+    z = rows.logits.double().cpu().numpy()
+    w = np.ones(len(z)) if rows.weight is None else rows.weight.double().cpu().numpy()
+    place, equal = np.asarray(torch.as_tensor(rows.place).cpu()), lowered.host.equal
+    grid = np.linspace(z.min() - BEYOND / kappa, z.max() + BEYOND / kappa, GRID)
+    by = np.zeros((len(z), 2 * lowered.cells.shape[0]))
+    by[np.arange(len(z)), place] = w
+    high, mass = expit(kappa * (z - grid[:, None])) @ by, by.sum(0)
+    cells = np.stack([mass - high, high], 2).reshape(GRID, -1) / mass.sum()
+    values = lowered.read(cells)[0]
+    f, v = values[:, 0], values[:, 1:]
+    crossed = np.abs(v) <= np.abs(np.gradient(v, axis=0)) if v.shape[1] else v > 0
+    kept = np.where(equal > 0, crossed, v <= 0)
+    feasible, none = kept.all(1), np.zeros(v.shape[1])
+    broken = none
+    if not feasible.any():
+        price = f + URGENT * np.maximum(np.where(equal > 0, np.abs(v), v), 0).sum(1)
+        best = int(price.argmin())
+        broken = (v[best] > 0) * 1.0
+        program.keeper.broken.copy_(torch.as_tensor(broken))
+        return _zero(lambda t: at([t])[2][0], grid, best), none, broken
+    program.keeper.broken.zero_()
+    best = int(np.where(feasible, f, np.inf).argmin())
+    found, binds = _zero(lambda t: at([t])[2][0], grid, best), none.copy()
+    beside = [k for k in range(v.shape[1]) if equal[k] or not kept[_around(best)].all(0)[k]]
+    over = found is None or (at([found])[1] > SLACK).any()
+    for k in beside if over or equal.any() else ():
+        held = _zero(lambda t, k=k: at([t])[1][k], grid, best)
+        if held is not None and (np.where(equal > 0, 0, at([held])[1]) <= SLACK).all():
+            binds[:] = 0
+            found, binds[k] = held, 1.0
+    return grid[best] if found is None else found, binds, broken
+
+
+def _around(place: int) -> slice:
+    return slice(max(place - 1, 0), place + 2)
+
+
+def _zero(value: Any, grid: np.ndarray, place: int) -> float | None:
+    """Where a function is 0 beside a point of a grid; None where it does not cross."""
+    low, middle, high = grid[max(place - 1, 0)], grid[place], grid[min(place + 1, len(grid) - 1)]
+    for a, b in ((low, middle), (middle, high)):
+        if a < b and value(a) * value(b) <= 0:
+            return brentq(value, a, b, xtol=1e-15)  # type: ignore[return-value]
     return None
 
 
