@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 HALVINGS = 100
 GRID = 1001  #: thresholds looked at
 BEYOND = 8.0  #: as far as this beyond the scores, in units of 1/κ
-SLACK = 1e-9
+SLACK = 1e-9  #: rounding that a constraint may be broken by; of narrow logits, WIDER
+WIDER = 1e-5
 NEAR = 1e-5  #: and so near, before it is polished
 HELD = 1e-7  #: a constraint so near its bound binds
 REACH = 40.0  #: so far from the scores, in units of 1/κ, a soft step is 0 or 1
@@ -84,6 +85,7 @@ def soft_point(program: ImplicitProgram, rows: Batch) -> None:
 def _one(program: ImplicitProgram, rows: Batch, at: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """One threshold: the best of a grid that keeps the constraints, then to the last digit."""
     lowered, kappa = program.lowered, program.reader.sharpness
+    slack = SLACK if rows.logits.dtype == torch.float64 else WIDER
     z = rows.logits.double().cpu().numpy()
     w = np.ones(len(z)) if rows.weight is None else rows.weight.double().cpu().numpy()
     place, equal = np.asarray(torch.as_tensor(rows.place).cpu()), lowered.host.equal
@@ -103,15 +105,16 @@ def _one(program: ImplicitProgram, rows: Batch, at: Any) -> tuple[Any, np.ndarra
         best = int(price.argmin())
         broken = (v[best] > 0) * 1.0
         program.keeper.broken.copy_(torch.as_tensor(broken))
-        return _zero(lambda t: at([t])[2][0], grid, best), none, broken
+        found = _zero(lambda t: at([t])[2][0], grid, best)
+        return grid[best] if found is None else found, none, broken
     program.keeper.broken.zero_()
     best = int(np.where(feasible, f, np.inf).argmin())
     found, binds = _zero(lambda t: at([t])[2][0], grid, best), none.copy()
     beside = [k for k in range(v.shape[1]) if equal[k] or not kept[_around(best)].all(0)[k]]
-    over = found is None or (at([found])[1] > SLACK).any()
+    over = found is None or (at([found])[1] > slack).any()
     for k in beside if over or equal.any() else ():
         held = _zero(lambda t, k=k: at([t])[1][k], grid, best)
-        if held is not None and (np.where(equal > 0, 0, at([held])[1]) <= SLACK).all():
+        if held is not None and (np.where(equal > 0, 0, at([held])[1]) <= slack).all():
             binds[:] = 0
             found, binds[k] = held, 1.0
     return grid[best] if found is None else found, binds, broken
