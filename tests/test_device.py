@@ -92,6 +92,12 @@ LOSSES = {
     ),
     "multiclass costs": ("maximize macro(f1)", "costs", {"task": sp.Task.multiclass(range(4))}),
     "multilabel": ("maximize macro(f1)", "soft-set", {"task": sp.Task.multilabel(range(3))}),
+    "implicit point": ("minimize fnr_at_fpr(0.1)", "implicit", {"every": 2}),
+    "implicit curve": ("maximize auroc(max_fpr=0.2)", "implicit", {"every": 2}),
+    "implicit constrained": ("maximize recall subject to precision >= 0.6", "implicit", {}),
+    "implicit shifts": ("maximize macro(f1)", "implicit", {"task": sp.Task.multiclass(range(4))}),
+    "lagrangian": ("maximize recall subject to precision >= 0.6", "lagrangian", {}),
+    "lagrangian curve": ("maximize auroc(max_fpr=0.2)", "lagrangian", {}),
     "accumulated": ("maximize f1", "soft-set", {"accumulate": 2}),
 }
 

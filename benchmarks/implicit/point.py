@@ -34,8 +34,10 @@ def metric(rate: float) -> str:
 def setups(model: str) -> list[Setup]:
     """The line-up of a model."""
     large = model == "perceptron"
-    made = entropies(*(((1e-3, 3e-3, 1e-2), (0.01, 0.1, 1, 10)) if large else
-                       ((0.01, 0.1, 1.0), (1e-4, 1e-3, 0.01, 0.1, 1, 10, 100))), **FULL)  # fmt: skip
+    if large:
+        made = entropies((1e-3, 3e-3, 1e-2), (0.01, 0.1, 1, 10), **FULL)
+    else:
+        made = entropies((0.01, 0.1, 1.0), (1e-4, 1e-3, 0.01, 0.1, 1, 10, 100), **FULL)
     by = (("adam", 1e-2), ("adam", 3e-3)) if large else (("adam", 0.1), ("adagrad", 0.1))
     steps = (1.0, 3.0) if large else (0.1, 0.3, 1.0, 3.0)
     sharp = (1.0, 5.0) if large else (1.0, 5.0, 10.0)

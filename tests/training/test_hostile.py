@@ -13,7 +13,7 @@ from torch import nn
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Lagrangian, Pairwise, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
 from setpoint.surrogates import Annealed
 
 STEPS = 15
@@ -51,6 +51,10 @@ LOSSES = {
     "lagrangian fair": ('maximize f1 subject to gap(recall, by="g") <= 0.01', Lagrangian(), GROUPS),
     "lagrangian curve": ("maximize average_precision", Lagrangian(points=3), None),
     "lagrangian mcc, classes": ("maximize mcc", Lagrangian(), CLASSES),
+    "implicit point": ("minimize fnr_at_fpr(0.01)", Implicit(every=1), None),
+    "implicit curve": ("maximize auprc(min_recall=0.9)", Implicit(points=3, every=1), None),
+    "implicit constrained": (HELD, Implicit(every=1), None),
+    "implicit mcc, classes": ("maximize mcc", Implicit(every=1), CLASSES),
     "balanced": ("maximize f1", CrossEntropy("balanced"), None),
     "auroc": ("maximize auroc", Pairwise(), None),
     "auroc, logistic": ("maximize auroc(max_fpr=0.2)", Pairwise("logistic"), None),

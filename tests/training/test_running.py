@@ -16,7 +16,7 @@ import setpoint as sp
 from setpoint._core.errors import DataError, KindError
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Lagrangian, Pairwise, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
 from setpoint.surrogates import Annealed
 
 K = 3
@@ -56,6 +56,15 @@ SUMS = {
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian("swap", points=3), None),
     "lagrangian macro f1": ("maximize macro(f1)", Lagrangian(), CLASSES),
     "lagrangian labels": ("maximize macro(f1)", Lagrangian(surrogate="linear"), LABELS),
+    "implicit point": ("minimize fnr_at_fpr(0.2)", Implicit(every=2), None),
+    "implicit curve": ("maximize auprc(min_recall=0.5)", Implicit(points=3), None),
+    "implicit constrained": ("maximize recall subject to precision >= 0.8", Implicit(), None),
+    "implicit by group": (
+        'maximize f1 subject to gap(recall, by="g") <= 0.05',
+        Implicit(by="g", cross_entropy=0.2),
+        GROUPS,
+    ),
+    "implicit shifts": ("maximize macro(f1)", Implicit(), CLASSES),
     "cross-entropy": ("maximize f1", CrossEntropy(), None),
     "balanced": ("maximize f1", CrossEntropy("balanced"), None),
     "balanced classes": ("maximize accuracy", CrossEntropy("balanced"), CLASSES),

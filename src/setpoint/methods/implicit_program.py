@@ -56,10 +56,9 @@ class ImplicitProgram(GoalProgram):
 
     # --- thresholds ------------------------------------------------------------------------------
 
-    def settle(self, rows: Batch, step: Tensor, exchange: Exchange | None) -> None:
-        del step
+    def settle(self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
         if self.method.correction == "exact":
-            self.keeper.settle(rows, exchange)
+            self.keeper.settle(rows, step, exchange, alone)
             return
         self.keeper.refuse_soft(exchange)
         if self.aim.levels:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from setpoint._core.errors import KindError
 from setpoint.methods.aims import Aim
-from setpoint.methods.batch import Batch, take_batch
+from setpoint.methods.batch import Batch, ones, take_batch
 from setpoint.methods.correction import best_threshold, level_thresholds, tail
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.moving import Moving, Shifts, Thresholds
@@ -33,14 +33,15 @@ class Keeper(nn.Module):
         (m,) 1 for the constraints that stop the thresholds, and for those that hold nowhere.
     kernel : torch.Tensor
         (T,) rows under the kernel of a threshold, at the last correction.
-    calls : torch.Tensor
-        Batches seen.
+    calls, last : torch.Tensor
+        Steps seen, and the number of the last.
     """
 
     binds: Tensor
     broken: Tensor
     kernel: Tensor
     calls: Tensor
+    last: Tensor
     corrected: Tensor
     levels: Tensor
 
@@ -54,31 +55,43 @@ class Keeper(nn.Module):
         self.register_buffer("corrected", torch.zeros(()))
         self.register_buffer("kernel", torch.zeros(moving.count))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+        self.register_buffer("last", torch.full((), -1))
         self.register_buffer("levels", torch.tensor(aim.levels, dtype=torch.float64), False)
         ends = [min(level, 1 - level) for level in aim.levels]
         size = pool_size(min(ends, default=TAIL)) if method.pool is None else method.pool
         self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
 
-    def settle(self, rows: Batch, exchange: Exchange | None) -> None:
-        """Pool the rows of a batch; every so often correct the thresholds."""
+    def settle(
+        self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool = False
+    ) -> None:
+        """Every so often correct the thresholds, then pool the rows of the batch.
+
+        The rows before the batch are looked at, so that a batch in parts is treated as the whole;
+        or ``alone`` its own, as where it is larger than the pool.
+        """
         own, size = rows_of(rows), self._size(exchange)
-        few = len(own.weight) < size
-        if few:
-            self.pool.push(own, size)
-        due = self.calls % self.method.every == 0
-        self.calls.add_(1)
+        alone = alone or len(own.weight) >= size
+        fresh = step != self.last
+        due = fresh & ((self.calls % self.method.every == 0) | (self.corrected == 0))
         if torch.compiler.is_compiling() or bool(due):
-            self._correct(self.pool.rows(size) if few else own, due, exchange)
+            self._correct(own if alone else self.pool.rows(size), due, exchange)
             kernel = self.moving.kernel(rows).to(self.kernel)
-            self.kernel.copy_(torch.where(due, kernel, self.kernel))
+            self.kernel.copy_(torch.where(due & kernel.isfinite(), kernel, self.kernel))
+        if not alone:
+            self.pool.push(own, size)
+        self.calls.add_(fresh)
+        self.last.copy_(step)
 
     def settle_plainly(self, scores: np.ndarray, actual: np.ndarray, z: Tensor, y: Tensor) -> None:
-        """The same for logits (n,) of one table on the host, without weights."""
-        if len(scores) >= self.pool.size or int(self.calls) % self.method.every == 0:
-            self.settle(take_batch(self.lowered.cells, z, y, None, None), None)
-        else:
+        """The same for logits (n,) of one table on the host, without weights, one step a call."""
+        finite = float(scores @ ones(len(scores), scores.dtype))
+        plain = len(scores) < self.pool.size and finite - finite == 0
+        if plain and int(self.calls) % self.method.every and float(self.corrected):
             self.pool.push_plainly(scores, actual)
             self.calls.add_(1)
+            self.last.add_(1)
+        else:
+            self.settle(take_batch(self.lowered.cells, z, y, None, None), self.last + 1, None)
 
     def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
         """Thresholds anew from all of these rows, which also fill the pool."""
@@ -107,6 +120,10 @@ class Keeper(nn.Module):
             new, binds, broken = self._at_levels(rows, exchange)[:, None], self.binds, self.broken
         else:
             new, binds, broken = self._best(rows, exchange)
+        there = rows.weight.sum()
+        if exchange is not None:
+            there = exchange.summed(there)
+        due = due & (there > 0)
         keep = self.method.smooth * self.corrected
         new = keep * known + (1 - keep) * new.to(known)
         good = due & new.isfinite().all()

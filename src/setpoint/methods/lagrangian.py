@@ -241,12 +241,12 @@ class LagrangianProgram(GoalProgram):
 
     # --- thresholds ------------------------------------------------------------------------------
 
-    def settle(self, rows: Batch, step: Tensor, exchange: Any) -> None:
+    def settle(self, rows: Batch, step: Tensor, exchange: Any, alone: bool) -> None:
         """Move the thresholds by one step of Adagrad; once a step, in however many parts it comes.
 
         The tilt is read at running totals of all processes, so each of them moves alike.
         """
-        del exchange
+        del exchange, alone
         small = rows.small
         due = 1.0 * (small(step) > small(self.moved))
         tilt = small(self.tilt) * due

@@ -93,7 +93,10 @@ def pool_size(tail: float) -> int:
 
 
 def rows_of(batch: Batch) -> Rows:
-    """The rows of a batch."""
+    """The rows of a batch; what is not finite has no weight."""
     place, weight = torch.as_tensor(batch.place), batch.weight
-    ones = torch.ones_like(place, dtype=batch.logits.dtype) if weight is None else weight
-    return Rows(batch.logits.detach(), place.long(), ones)
+    weight = torch.ones_like(place, dtype=batch.logits.dtype) if weight is None else weight
+    finite = batch.logits.isfinite()
+    here = finite if finite.ndim == 1 else finite.all(1)
+    scores = torch.where(finite, batch.logits, 0.0)
+    return Rows(scores, place.long(), torch.where(here & weight.isfinite(), weight, 0.0))

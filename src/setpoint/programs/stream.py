@@ -63,11 +63,12 @@ class StreamProgram(nn.Module, ABC):
     def mass(self, rows: Any) -> tuple[Any, int]:
         """Σ wᵢ and the number of rows."""
 
-    def settle(self, rows: Any, step: Tensor, exchange: Exchange | None) -> None:
+    def settle(self, rows: Any, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
         """Move what the program keeps beside the totals, such as thresholds; before ``measure``.
 
-        Called in training where ``settles``; ``exchange`` is None in a single process. What it
-        moves are buffers of its own, so that a run can be taken up.
+        Called in training where ``settles``; ``exchange`` is None in a single process, ``alone``
+        says that every batch is read at its own totals. What it moves are buffers of its own, so
+        that a run can be taken up.
         """
 
     def refresh(self, rows: Any, exchange: Exchange | None) -> None:

@@ -152,7 +152,7 @@ class RunningLoss(nn.Module):
         if not torch.compiler.is_compiling():
             self._look(rows)
         if program.settles and self.training:
-            program.settle(rows, self.steps, self._exchange())
+            program.settle(rows, self.steps, self._exchange(), not self.memory)
         value, gradient = self._advance(rows, world)
         if self._plain and self._watch.turn > 2 * EVERY and rows.host:
             self._brief = world == 1 and int(self.steps) > self.warmup
