@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.results import papers, peers, portfolio, proof, targets
+from benchmarks.implicit import page as implicit
+from benchmarks.results import papers, peers, portfolio, proof, ranking, targets
 from benchmarks.results.figures import table
 from benchmarks.results.recording import FOLDER, Recording, read
 from benchmarks.results.section import Section, missing
@@ -26,6 +27,21 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
     "Peers side by side": {
         name: (make, title, f"python -m benchmarks.peers {name.removeprefix('peers-')}")
         for name, (make, title) in peers.SECTIONS.items()
+    },
+    "Thresholds that follow the scores": {
+        **{
+            name: (
+                make,
+                title,
+                f"python -m benchmarks.implicit {name.removeprefix('implicit-')} --record",
+            )
+            for name, (make, title) in implicit.SECTIONS.items()
+        },
+        "ranking": (
+            ranking.by_query,
+            "Ranking by query",
+            "python -m benchmarks.ranking --record",
+        ),
     },
     "Published tables": {
         "bridging": (
@@ -55,8 +71,8 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
     },
 }
 MORE = {
-    "Published tables": "Tables of papers whose methods are not here yet (rate constraints by "
-    "implicit differentiation, exact reformulations with penalties) are missing until they are.\n",
+    "Published tables": "Tables of papers whose methods are not here yet (exact reformulations "
+    "with penalties) are missing until they are.\n",
     "Proof": "Whether PROVEN is true, abstaining under shift, and selection scores: "
     "[proof](results/proof.md).\n",
 }
