@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.implicit import page as implicit
-from benchmarks.results import papers, peers, portfolio, proof, ranking, targets
+from benchmarks.results import papers, peers, portfolio, proof, ranking, regression, targets
 from benchmarks.results.figures import table
 from benchmarks.results.recording import FOLDER, Recording, read
 from benchmarks.results.section import Section, missing
@@ -42,6 +42,13 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
             "Ranking by query",
             "python -m benchmarks.ranking --record",
         ),
+    },
+    "Regression": {
+        "regression": (
+            regression.regression,
+            "Errors by bins of the target",
+            "python -m benchmarks.regression --record",
+        )
     },
     "Published tables": {
         "bridging": (
