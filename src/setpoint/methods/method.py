@@ -102,11 +102,8 @@ def undeclared(goal: Goal, task: Task) -> str | None:
 def not_totals(goal: Goal, task: Task) -> str | None:
     """Why a goal is no function of totals of decisions, as a sentence; None if it is one."""
     if task.kind in ("ranking", "regression"):
-        other = {"ranking": 'method="implicit" trains on lists', "regression": 'method="errors" on them'}
-        return (
-            f"a {task.kind} task has no decisions to train on; binary, multiclass, multilabel do; "
-            f"{other[task.kind]}"
-        )
+        other = "implicit" if task.kind == "ranking" else "errors"
+        return f'a {task.kind} task has no decisions to train on; method="{other}" trains on it'
     if task.kind in ("multiclass", "multilabel") and task.classes is None:
         return f"say which classes there are: Task.{task.kind}(classes)"
     why = undeclared(goal, task)
