@@ -45,7 +45,7 @@ class ImplicitProgram(GoalProgram):
         super().__init__(lowered, moving, ())
         self.aim, self.method, self.mix = aim, method, float(method.cross_entropy)
         self.shape = (moving.count, moving.width)
-        self.guard = GUARD * moving.sharpness
+        self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)

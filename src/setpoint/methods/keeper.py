@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from setpoint._core.errors import KindError
 from setpoint.methods.aims import Aim
-from setpoint.methods.batch import Batch, ones, take_batch
+from setpoint.methods.batch import Batch
 from setpoint.methods.correction import best_threshold, level_thresholds, tail
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.moving import Moving, Shifts, Thresholds
-from setpoint.methods.pool import Pool, Rows, pool_size, rows_of
+from setpoint.methods.pool import Pool, Ring, Rows, pool_size, rows_of
 from setpoint.methods.searching import as_arrays, search_shifts, search_slots
 from setpoint.programs import Exchange
 
@@ -42,6 +42,7 @@ class Keeper(nn.Module):
     kernel: Tensor
     calls: Tensor
     last: Tensor
+    yes: Tensor
     corrected: Tensor
     levels: Tensor
 
@@ -56,10 +57,12 @@ class Keeper(nn.Module):
         self.register_buffer("kernel", torch.zeros(moving.count))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
         self.register_buffer("last", torch.full((), -1))
+        self.register_buffer("yes", torch.ones((), dtype=torch.bool), persistent=False)
         self.register_buffer("levels", torch.tensor(aim.levels, dtype=torch.float64), False)
         ends = [min(level, 1 - level) for level in aim.levels]
         size = pool_size(min(ends, default=TAIL)) if method.pool is None else method.pool
         self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
+        self._ring: Any = None
 
     def settle(
         self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool = False
@@ -82,23 +85,44 @@ class Keeper(nn.Module):
         self.calls.add_(fresh)
         self.last.copy_(step)
 
-    def settle_plainly(self, scores: np.ndarray, actual: np.ndarray, z: Tensor, y: Tensor) -> None:
-        """The same for logits (n,) of one table on the host, without weights, one step a call."""
-        finite = float(scores @ ones(len(scores), scores.dtype))
-        plain = len(scores) < self.pool.size and finite - finite == 0
-        if plain and int(self.calls) % self.method.every and float(self.corrected):
-            self.pool.push_plainly(scores, actual)
-            self.calls.add_(1)
-            self.last.add_(1)
-        else:
-            self.settle(take_batch(self.lowered.cells, z, y, None, None), self.last + 1, None)
+    def settle_plainly(self, scores: np.ndarray, actual: np.ndarray) -> bool:
+        """The same for finite logits (n,) of one table on the host, without weights.
+
+        Fewer than the pool, one step a call. Whether thresholds were corrected; the kernel is then
+        left to whoever has the densities at hand.
+        """
+        views, (calls, last, corrected) = self._plain()
+        due = not calls[()] % self.method.every or not corrected[()]
+        if due and views.weight.any():
+            new = self._on_host(views.scores, views.place, views.weight).numpy()
+            known = self.moving.thresholds.numpy()[:, 0]
+            keep = self.method.smooth * float(corrected)
+            if np.isfinite(new).all():
+                known[:] = keep * known + (1 - keep) * new
+                corrected[...] = 1
+        views.push(scores, actual)
+        calls += 1
+        last += 1
+        return due
+
+    def _plain(self) -> tuple[Ring, tuple[np.ndarray, ...]]:
+        """Arrays that share the memory of the buffers; made anew where those were replaced."""
+        held = self._buffers
+        if self._ring is None or self._ring[0] is not held["calls"]:
+            own = tuple(held[name].numpy() for name in ("calls", "last", "corrected"))  # type: ignore[union-attr]
+            self._ring = held["calls"], self.pool.ring(), own
+        return self._ring[1:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy takes arrays of its own buffers."""
+        return {**self.__dict__, "_ring": None}
 
     def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
         """Thresholds anew from all of these rows, which also fill the pool."""
         own, size = rows_of(rows), self._size(exchange)
         if size:
             self.pool.push(own, size)
-        self._correct(own, torch.ones_like(self.corrected, dtype=torch.bool), exchange)
+        self._correct(own, self.yes, exchange)
 
     def refuse_soft(self, exchange: Exchange | None) -> None:
         """A soft solution is found by one process."""
@@ -133,6 +157,8 @@ class Keeper(nn.Module):
 
     def _at_levels(self, rows: Rows, exchange: Exchange | None) -> Tensor:
         aim, (scores, place, weight) = self.aim, rows
+        if exchange is None and scores.is_cpu and not torch.compiler.is_compiling():
+            return self._on_host(scores.numpy(), place.numpy(), weight.numpy())
         weight = weight.double()
         if aim.condition != "all":
             weight = weight * (place % 2 == int(aim.condition == "positive"))
@@ -141,23 +167,27 @@ class Keeper(nn.Module):
             mass = exchange.summed(mass)
             end = min(aim.levels) if aim.at_least else max(aim.levels)
             scores, weight = exchange.rows(*tail(scores, weight, mass, end, aim.at_least))
-        if scores.is_cpu and not torch.compiler.is_compiling():  # numpy sorts several times faster
-            return self._on_host(scores.numpy(), weight.numpy(), float(mass))
         found = level_thresholds(scores, weight, mass, self.levels, aim.at_least, self.step)
         return torch.where(mass > 0, found.double(), self.moving.thresholds[:, 0])
 
-    def _on_host(self, scores: np.ndarray, weight: np.ndarray, mass: float) -> Tensor:
+    def _on_host(self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray) -> Tensor:
+        """The same in numpy, which sorts several times faster, and only as many as it must."""
+        aim, known = self.aim, self.moving.thresholds.numpy()
+        weight = weight.astype(np.float64)
+        if aim.condition != "all":
+            weight *= (place & 1) == (aim.condition == "positive")
+        mass = float(weight.sum())
         if mass <= 0:
             return self.moving.thresholds[:, 0]
-        levels, known = self.levels.numpy(), self.moving.thresholds.numpy()
-        # only one end of the rows matters, and where it was is nearly where it is
-        if self.aim.at_least:
+        levels = self.levels.numpy()
+        # one end of the rows matters, and where it was is nearly where it is
+        if aim.at_least:
             end, share = scores < known.max() + self.step, 1 - levels.min()
         else:
             end, share = scores > known.min() - self.step, levels.max()
         if weight @ end > share * mass * 1.001:
             scores, weight = scores[end], weight[end]
-        found = level_thresholds(scores, weight, mass, levels, self.aim.at_least, self.step)
+        found = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
         return torch.from_numpy(found.astype(np.float64))
 
     def _best(self, rows: Rows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:

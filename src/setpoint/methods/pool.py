@@ -27,6 +27,30 @@ class Rows(NamedTuple):
     weight: Tensor
 
 
+class Ring:
+    """The arrays of a pool of plain scores on the host."""
+
+    __slots__ = ("at", "place", "scores", "size", "weight")
+
+    def __init__(
+        self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray, at: np.ndarray
+    ) -> None:
+        self.scores, self.place, self.weight, self.at = scores, place, weight, at
+        self.size = len(scores)
+
+    def push(self, scores: np.ndarray, actual: np.ndarray) -> None:
+        """Take rows of one table in, each of weight 1."""
+        at, n = int(self.at) % self.size, len(scores)
+        first = min(n, self.size - at)
+        for old, new in ((self.scores, scores), (self.place, actual)):
+            old[at : at + first] = new[:first]
+            if first < n:
+                old[: n - first] = new[first:]
+        self.weight[at : at + first] = 1.0
+        self.weight[: n - first] = 1.0
+        self.at[...] = (at + n) % self.size
+
+
 class Pool(nn.Module):
     """The newest rows, in buffers, so that a run can be taken up.
 
@@ -70,17 +94,10 @@ class Pool(nn.Module):
             old.index_copy_(0, where, getattr(new, name)[:n].to(old.dtype))
         self.at.copy_((self.at + n) % size)
 
-    def push_plainly(self, scores: np.ndarray, actual: np.ndarray) -> None:
-        """The same for scores (n,) of one table on the host, each of weight 1."""
-        at, n = int(self.at) % self.size, len(scores)
-        first = min(n, self.size - at)
-        old, place, weight = self.scores.numpy(), self.place.numpy(), self.weight.numpy()
-        for where, rows in (
-            (slice(at, at + first), slice(first)),
-            (slice(n - first), slice(first, n)),
-        ):
-            old[where], place[where], weight[where] = scores[rows], actual[rows], 1.0
-        self.at.fill_((at + n) % self.size)
+    def ring(self) -> Ring:
+        """The buffers as arrays that share their memory."""
+        held = self.scores, self.place, self.weight, self.at
+        return Ring(*(x.numpy() for x in held))
 
     def rows(self, size: int) -> Rows:
         """The rows so far; those that are missing have weight 0."""

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.methods.balance import ratio
 from setpoint.methods.batch import ones
 
 if TYPE_CHECKING:
@@ -28,32 +27,43 @@ class ShortLevels:
     """
 
     def __init__(self, program: ImplicitProgram) -> None:
-        self.program, self.moving = program, program.reader
+        self.moving = program.reader
         host, t = program.lowered.host, program.reader.count
         tilt = np.array([[-1.0, 0], [1, 0], [0, -1], [0, 1]])  # cells to what one more decided adds
-        self.read, self.mix = host.read, host.mix
+        self.read = host.read
         self.up, self.down = host.up @ tilt, host.down @ tilt  # (r, 2)
         #: (2, 1, r) weights of the fractions in the objective, a mean over T, and in what is held
         self.ends = host.mix.T[:, None, :] * np.array([1 / t, 1.0])[:, None, None]
+        self.mean = host.mix[:, 0] / t
+        self.offset, self.guard, self.kappa = program.lowered.offset, program.guard, program.kappa
+        self.count, self.keeper = t, program.keeper
+        #: ∂g/∂λ is negative of a cap and positive of a floor, and kept from 0
+        self.sign = 1.0 if program.aim.at_least else -1.0
         self.work: Any = None
 
     def __call__(
         self, z: Tensor, y: Tensor, totals: Any, prices: Any, fading: float
     ) -> tuple[float, np.ndarray] | None:
-        program, kappa, t, n = self.program, self.moving.sharpness, self.moving.count, z.shape[0]
-        scores, actual = z.numpy(), y.numpy()
-        program.keeper.settle_plainly(scores, actual, z, y)
+        keeper, kappa, t, n = self.keeper, self.kappa, self.count, z.shape[0]
+        scores, actual, unit = z.numpy(), y.numpy(), ones(n, np.float32)
+        finite = float(scores @ unit)
+        if finite - finite or n >= keeper.pool.size:
+            return None
+        due = keeper.settle_plainly(scores, actual)
         if self.work is None or self.work.shape[1] != n:
-            self.work = np.empty((2 * t, n), np.float32)
-            self.views = torch.from_numpy(self.work[:t])
-        work, m, d = self.work, self.work[:t], self.work[t:]
-        where = self.moving.thresholds.numpy() * kappa
+            self.work, self.pair = np.empty((2 * t, n), np.float32), np.ones((2, n), np.float32)
+            self.views = torch.from_numpy(self.work).split(t)
+        (m_, d_), m, d = self.views, self.work[:t], self.work[t:]
+        where = self.moving._buffers["thresholds"].numpy() * kappa  # type: ignore[union-attr]
         np.subtract(scores * np.float32(kappa), where.astype(np.float32), out=m)
-        torch.sigmoid(self.views, out=self.views)
-        np.multiply(m, m, out=d)
-        np.subtract(m, d, out=d)
-        yes, whole = work @ actual, work @ ones(n, scores.dtype)
-        no, p = whole - yes, float(actual @ ones(n, scores.dtype))
+        torch.sigmoid(m_, out=m_)
+        torch.addcmul(m_, m_, m_, value=-1, out=d_)
+        if due:
+            kernel = d.sum(1) ** 2 / np.maximum(np.einsum("tn,tn->t", d, d), 1e-30)
+            keeper.kernel.copy_(torch.from_numpy(kernel))
+        self.pair[0] = actual
+        yes, whole = (self.work @ self.pair.T).T  # (2 T,) each
+        no, p = whole - yes, float(actual @ unit)
         worth = prices[:, :2] * (-kappa / n)
         low, high = worth.astype(np.float32).T @ d
         gradient = high - low
@@ -72,11 +82,12 @@ class ShortLevels:
         scale = self.ends * share_of  # (2, T, r)
         tilt = scale @ self.up + (scale * share) @ self.down  # (2, T, 2)
         slopes = -(tilt * unit[:, 4:]).sum(2) * kappa  # (2, T)
-        mu = ratio(slopes[0], slopes[1], program.guard)
+        held = np.maximum(self.sign * slopes[1], self.guard)
+        mu = -self.sign * slopes[0] / held
         found = tilt[0] + mu[:, None] * tilt[1]
         finite = float(found.sum())
         if finite - finite == 0:
             totals[...] = new
             prices[:, :2] = -found
-        value = float((share @ self.mix[:, 0]).mean()) + program.lowered.offset
-        return value + 0 * float(whole[0]), gradient
+        value = float((share @ self.mean).sum()) + self.offset
+        return value, gradient
