@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ from setpoint.fit.reporting import Story, report_of, versions
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
 from setpoint.methods.auto import effort
+from setpoint.regressors import GoalRegressor
 
 logger = logging.getLogger("setpoint")
 
@@ -554,8 +556,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         storage.save(self, path)
 
 
-def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> GoalClassifier:
-    """Read what :meth:`GoalClassifier.save` or ``setpoint fit`` wrote; nothing in it is executed.
+def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> Any:
+    """Read what ``save`` of an estimator or ``setpoint fit`` wrote; nothing in it is executed.
 
     Parameters
     ----------
@@ -566,4 +568,6 @@ def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ())
         Types and functions in a scikit-learn model that you vouch for; classes of scikit-learn and
         LightGBM need no word.
     """
+    if (Path(path) / "regressor.json").exists():
+        return GoalRegressor.load(path, model, trusted)
     return storage.load(path, GoalClassifier, model, trusted)

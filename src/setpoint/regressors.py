@@ -173,13 +173,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         members, may = self._members()
         rows = self._known(X)
         target = read_targets(y, rows)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
-            if (weight < 0).any():
-                raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
-            if not weight.sum() > 0:
-                raise DataError("sample_weight sums to zero; at least one row must count")
+        weight = _weights(sample_weight, rows)
         if rows < 2:
             raise DataError(f"n_samples={rows}: a regression needs at least 2 rows")
         groups = take_groups(group, rows)
@@ -318,7 +312,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         goal, target = Goal.of(self.goal), read_targets(y, len(predicted))
         groups = take_groups(group, len(predicted))
         refuse_columns(goal, groups)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = _weights(sample_weight, len(predicted))
         columns = columns_of(self.task_, target, predicted, weight, groups)
         point = Problem.ground(goal, columns).judge(columns)
         kept = tuple(
@@ -349,3 +343,15 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
             Types and functions in a scikit-learn model that you vouch for.
         """
         return real_files.load(path, cls, model, trusted)
+
+
+def _weights(sample_weight: Any, rows: int) -> np.ndarray | None:
+    """Weights of rows, checked; None where there are none."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
+    if (weight < 0).any():
+        raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
+    if not weight.sum() > 0:
+        raise DataError("sample_weight sums to zero; at least one row must count")
+    return weight

@@ -1,5 +1,8 @@
 """Implicit thresholds: corrections, pools, guards, several thresholds, the loop; by brute force."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -381,3 +384,89 @@ def test_it_enters_the_portfolio_where_it_has_a_reason():
     assert names("maximize auroc") == {}
     fair = 'maximize accuracy subject to gap(recall, by="g") <= 0.05'
     assert set(names(fair, GROUPS)) == {"linear + lagrangian"}
+
+
+# --- what went wrong once ------------------------------------------------------------------------
+
+
+def test_a_copy_after_many_steps_trains_like_the_original():
+    loss = sp.GoalLoss("maximize auroc(max_fpr=0.2)", "implicit", points=3, every=3)
+    for i in range(230):
+        z, y = rows(40, seed=i)
+        loss(z.requires_grad_(), y.float())
+    twin = copy.deepcopy(loss)
+    thawed = pickle.loads(pickle.dumps(loss))
+    for i in range(5):
+        z, y = rows(40, seed=1000 + i)
+        values = [float(one(z, y.float())) for one in (loss, twin, thawed)]
+        assert values[1] == pytest.approx(values[0], abs=1e-6)
+        assert values[2] == pytest.approx(values[0], abs=1e-6)
+
+
+def test_groups_have_thresholds_of_their_own_at_a_level_too():
+    z, y = rows(800)
+    g = torch.arange(800) % 2
+    z = z + 2.0 * g
+    loss = sp.GoalLoss(
+        "minimize fnr subject to fpr <= 0.1", "implicit", task=GROUPS, by="g", memory=0, warmup=0
+    )
+    leaf = z.clone().requires_grad_()
+    loss(leaf, y, group=g).backward()
+    a, b = loss.recover().thresholds
+    assert b - a == pytest.approx(2.0, abs=1.2)
+
+
+def test_a_pool_filled_from_sorted_rows_holds_both_classes():
+    z, y = rows(20_000)
+    order = y.argsort(descending=True)
+    loss = sp.GoalLoss("maximize accuracy subject to fpr <= 0.05", "implicit")
+    loss.refresh(z[order], y[order])
+    known = float(loss.program.reader.thresholds)
+    loss(z[:100], y[:100])
+    assert float(loss.program.reader.thresholds) == pytest.approx(known, abs=0.1)
+    assert set(loss.program.keeper.pool.place.tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["implicit", "lagrangian", "soft-set"])
+def test_a_gap_that_should_be_nothing_is_never_less(name):
+    z, y = rows(200)
+    g = torch.arange(200) % 2
+    goal = 'maximize accuracy subject to gap(positive_rate, by="g") <= 0'
+    loss = sp.GoalLoss(goal, name, task=GROUPS)
+    for _ in range(3):
+        loss(z - g, y, group=g)
+    assert loss.recover().constraints[0].excess > 0.01
+
+
+@pytest.mark.parametrize("options", [{"correction": "soft"}, {"pool": 0}])
+def test_what_needs_a_whole_batch_refuses_parts(options):
+    with pytest.raises(KindError, match="accumulate"):
+        sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", accumulate=2, **options)
+
+
+def test_following_is_refused_where_a_second_reading_differs():
+    model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(1, 1))
+    loss = sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", follow=True)
+    z, y = rows(50)
+    with pytest.raises(KindError, match="Dropout"):
+        train(model, loss, InMemory(Taken(z[:, None], y), 25), Plan(epochs=1))
+
+
+def test_recover_reads_a_part_of_a_curve_in_its_own_units():
+    z, y = rows(4000)
+    loss = sp.GoalLoss("maximize auroc(max_fpr=0.2)", "implicit", points=40, sharpness=200.0)
+    loss.refresh(z, y)
+    for _ in range(3):
+        loss(z, y)
+    truth = sp.metric("auroc(max_fpr=0.2)")(y.numpy(), z.numpy())
+    assert loss.recover().value == pytest.approx(truth, abs=0.01)
+
+
+def test_shifts_come_back_from_where_a_class_is_out_of_sight():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    scores = rng.normal(size=(600, 3)) + 2 * np.eye(3)[y]
+    lowered = Lowered(sp.Goal.parse("maximize accuracy"), Cells(sp.Task.multiclass(range(3))))
+    far = np.array([0.0, 0.0, 50.0])
+    found, *_ = search_shifts(lowered, scores, y, np.ones(600), far, 0.5)
+    assert ((scores - found).argmax(1) == y).mean() >= (scores.argmax(1) == y).mean()

@@ -16,9 +16,10 @@ from setpoint.decisions.operating import KINDS
 from setpoint.decisions.problem import Point, Problem
 from setpoint.decisions.rule import DecisionRule
 from setpoint.decisions.threshold import tune_threshold
-from setpoint.expressions import AtK, Columns, Curve, Named, Total
+from setpoint.expressions import AtK, Columns, Curve, Total
 from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.events import KEPT
+from setpoint.expressions.named import unnamed
 from setpoint.goals import Goal
 
 _KINDS_OF = {
@@ -205,9 +206,7 @@ def _tune_offsets(problem: Problem, kind: str, seed: int) -> DecisionRule:
 
 
 def _top_k(goal: Goal) -> AtK | None:
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     return body if isinstance(body, AtK) else None
 
 

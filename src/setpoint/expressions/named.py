@@ -112,3 +112,10 @@ class Named(Expression):
         given: dict[str | None, Label] = {**dict(self.arguments), **options}
         given = {k: v for k, v in given.items() if k is None or v != usual[k]}
         return Named(self.name, body, self.direction, self.span, tuple(given.items()), self.tasks)
+
+
+def unnamed(expression: Expression) -> Expression:
+    """What the name of a metric, or a name of a name, stands for."""
+    while isinstance(expression, Named):
+        expression = expression.body
+    return expression

@@ -84,7 +84,7 @@ def verified(folder: Path) -> frozenset[str]:
 def _names(seal: dict[str, Any], folder: Path) -> dict[str, str]:
     files = seal.get("files")
     if not isinstance(files, dict) or not files.keys() & {"classifier.json", "regressor.json"}:
-        raise FileError(f'"{folder / MANIFEST}" is damaged: it lists no classifier')
+        raise FileError(f'"{folder / MANIFEST}" is damaged: it lists no estimator')
     for name in files:
         if not isinstance(name, str) or ".." in Path(name).parts or Path(name).is_absolute():
             raise FileError(f'"{folder / MANIFEST}" names "{name}", outside its folder')

@@ -24,17 +24,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from setpoint._core.errors import GoalError, KindError
-from setpoint.decisions.problem import Point, Problem
+from setpoint.decisions.problem import Problem
 from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
 from setpoint.expressions import AtK, take_in
+from setpoint.fit.by_group import point_by_group
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
 from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Method, SoftSet
 from setpoint.methods.aims import curve_of
-from setpoint.methods.cells import Cells
-from setpoint.methods.lowered import Lowered
-from setpoint.methods.searching import search_slots
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, Rows
 from setpoint.training.distributed import rank, world_size
@@ -237,28 +235,14 @@ class _Fit:
         if self.settings.by == "cross-entropy":
             return Judged((-entropy,), {"cross_entropy": entropy})
         columns = self._columns(outputs)
-        point = quick_point(self.goal, columns) if self.by is None else self._by_group(columns)
+        point = (
+            quick_point(self.goal, columns)
+            if self.by is None
+            else point_by_group(self.goal, columns, self.task, self.by, self.tune.codes)
+        )
         shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
         feasible, excess, merit = point.rank(self.goal.sign)
         return Judged((float(feasible), excess, merit, -entropy), shown)
-
-    def _by_group(self, columns: Any) -> Point:
-        """The goal with a threshold for each group, from a coarse mesh of them."""
-        goal, by = lower(self.goal), self.by or ""
-        columns = replace(columns, task=replace(columns.task, groups=self.task.groups))
-        cells = Cells(self.task)
-        at = [name for name, _ in self.task.groups].index(by)
-        values = dict(self.task.groups)[by]
-        slot = np.repeat([values.index(group[at]) for group in cells.groups], 2)
-        code = np.zeros(len(columns.scores), int)
-        for name, several in self.task.groups:
-            code = code * len(several) + self.tune.codes[name].cpu().numpy()
-        place = 2 * code + np.asarray(columns.actual)
-        weight = np.ones(len(code)) if columns.weight is None else np.asarray(columns.weight)
-        lowered, scores = Lowered(goal, cells), np.asarray(columns.scores)
-        cuts, *_ = search_slots(lowered, slot, scores, place, weight, 0.01)
-        decided = scores >= cuts[slot[place]]
-        return Problem.meet(goal, columns).judge(replace(columns, decided=decided))
 
     def _columns(self, outputs: Tensor) -> Any:
         tune = self.tune

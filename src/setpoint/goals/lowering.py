@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from setpoint._core.errors import GoalError
-from setpoint.expressions import Best, Named
+from setpoint.expressions import Best
+from setpoint.expressions.named import unnamed
 from setpoint.goals.goal import Goal
 
 
 def lower(goal: Goal) -> Goal:
     """``maximize recall_at_precision(p)`` as ``maximize recall subject to precision >= p``."""
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     if not isinstance(body, Best):
         return goal
     if body.sense != goal.sign:

@@ -21,11 +21,11 @@ from setpoint.expressions import (
     Constraint,
     Curve,
     Expression,
-    Named,
     Number,
     PrecisionOverRecall,
 )
 from setpoint.expressions.events import EVERYTHING
+from setpoint.expressions.named import unnamed
 from setpoint.goals import Goal, Task, lower
 from setpoint.metrics.binary import fnr, fpr, positive_rate, precision, recall
 
@@ -66,8 +66,11 @@ class Aim:
         return self.condition == "positive"
 
 
-def aim_of(goal: Goal, task: Task, points: int, share: float | None) -> Aim:
-    """The aim of a goal that ``aim_objection`` has nothing against."""
+def aim_of(goal: Goal, task: Task, points: int, share: float | None, several: bool = False) -> Aim:
+    """The aim of a goal that ``aim_objection`` has nothing against.
+
+    With ``several`` thresholds at a point, no level says where they are.
+    """
     leaf = curve_of(goal)
     if isinstance(leaf, Auroc):
         return _over(recall, fpr <= 0, _midpoints(0.0, leaf.max_fpr, points), "negative")
@@ -77,7 +80,9 @@ def aim_of(goal: Goal, task: Task, points: int, share: float | None) -> Aim:
         best = precision if leaf.given == "decided" else recall
         return _over(best, positive_rate <= 0, (float(share or 0.0),), "all")
     goal = lower(goal)
-    return _point(goal) or Aim(goal) if task.kind == "binary" else Aim(goal)
+    if task.kind != "binary" or several:
+        return Aim(goal)
+    return _point(goal) or Aim(goal)
 
 
 def aim_objection(goal: Goal, task: Task, share: float | None) -> str | None:
@@ -103,9 +108,7 @@ def aim_objection(goal: Goal, task: Task, share: float | None) -> str | None:
 
 def curve_of(goal: Goal) -> Curve | None:
     """The curve or list that the objective is, if it is one."""
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     return body if isinstance(body, Curve) and not isinstance(body, Best) else None
 
 
@@ -132,3 +135,15 @@ def _point(goal: Goal) -> Aim | None:
     if held.op == ">=" and held.left == recall and precise and 0 < bound < 1:
         return Aim(Goal(goal.sense, goal.objective, (recall >= 0,)), (bound,), "positive")
     return None
+
+
+def area_of(goal: Goal) -> tuple[float, float]:
+    """Slope and start of a curve's value in the mean of its operating points."""
+    leaf = curve_of(goal)
+    if not isinstance(leaf, Auroc):
+        return 1.0, 0.0
+    chance = 0.5 * leaf.max_fpr**2
+    if leaf.max_fpr == 1 or not leaf.standardized:
+        return leaf.max_fpr, 0.0
+    span = leaf.max_fpr - chance
+    return 0.5 * leaf.max_fpr / span, 0.5 - 0.5 * chance / span

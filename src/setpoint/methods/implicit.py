@@ -22,13 +22,13 @@ threshold is the best that keeps every constraint, and only the one that stops i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
-from setpoint._core.words import did_you_mean
-from setpoint.goals import Goal, Task, check
+from setpoint._core.words import did_you_mean, listing
+from setpoint.goals import Goal, Task, check, lower
 from setpoint.methods.aims import aim_objection, aim_of, curve_of
 from setpoint.methods.cells import Cells
 from setpoint.methods.implicit_program import ImplicitProgram
@@ -37,6 +37,9 @@ from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.moving import Moving, Shifts, Thresholds
 from setpoint.methods.queries import query_objection, query_program, query_recovered
 from setpoint.programs import StreamProgram
+
+#: options that thresholds by query have
+QUERIED = ("sharpness", "correction", "cross_entropy")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class Implicit(Method):
     cross_entropy : float
         Share of cross-entropy mixed in, in [0, 1].
     regulariser : float
-        ρ of ρ (∂g/∂λ)², which keeps scores away from the thresholds.
+        ρ of ρ (∂g/∂λ)², λ held, which keeps scores away from the thresholds of levels, or from the
+        one threshold of one constraint. The value of the loss leaves it out.
     by : str, optional
         A group column: one threshold for each of its groups, which then have to be known when a
         decision is made. Without, one threshold for all.
@@ -111,7 +115,7 @@ class Implicit(Method):
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if _by_query(goal, task):
-            return query_objection(goal, task)
+            return query_objection(goal, task) or self._idle("by query", QUERIED)
         if self.by is not None and task.group_values(self.by) is None:
             declared = f'Task.{task.kind}(groups={{"{self.by}": …}})'
             return f'by="{self.by}": declare its values, {declared}'
@@ -120,7 +124,16 @@ class Implicit(Method):
         why = aim_objection(goal, task, self.share)
         if why is None and curve_of(goal) is None:
             why = not_totals(goal, task)
+            plain = task.kind == "binary" and self.by is None and len(lower(goal).constraints) == 1
+            if why is None and self.regulariser and not plain:
+                why = "regulariser is for one threshold and one constraint; leave it at 0"
         return why
+
+    def _idle(self, what: str, used: tuple[str, ...]) -> str | None:
+        """A sentence about options that would do nothing."""
+        given = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        idle = [name for name in given if name not in used]
+        return f"{listing(idle)}: thresholds {what} do not have it" if idle else None
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         if _by_query(goal, task):
@@ -133,7 +146,7 @@ class Implicit(Method):
                 cross_entropy=float(self.cross_entropy),
             )
         ready(self, goal, task)
-        aim = aim_of(goal, task, self.points, self.share)
+        aim = aim_of(goal, task, int(self.points), self.share, several=self.by is not None)
         counted = {*aim.goal.columns, self.by}
         task = replace(task, groups=tuple(pair for pair in task.groups if pair[0] in counted))
         lowered = Lowered(aim.goal, Cells(task))
@@ -142,7 +155,7 @@ class Implicit(Method):
             moving: Moving = Shifts(tables, side, self.sharpness)
         else:
             moving = Thresholds(_slots(lowered.cells, self.by), aim.count, self.sharpness)
-        return ImplicitProgram(lowered, moving, aim, self)
+        return ImplicitProgram(goal, lowered, moving, aim, self)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         if not isinstance(program, ImplicitProgram):
@@ -164,5 +177,5 @@ def _slots(cells: Cells, by: str | None) -> tuple[int, ...]:
 
 
 def _check_whole(name: str, x: Any, least: int) -> None:
-    if not is_real(x) or x != int(x) or x < least:
+    if not is_real(x) or not least <= x < math.inf or x % 1:
         raise KindError(f"{name}={x!r}: a whole number, {least} or more")

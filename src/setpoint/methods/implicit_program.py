@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from setpoint._core.arrays import whole
-from setpoint.methods.aims import Aim
+from setpoint.goals import Goal
+from setpoint.methods.aims import Aim, area_of
 from setpoint.methods.balance import GUARD, multipliers, ratio
 from setpoint.methods.batch import Batch
 from setpoint.methods.correction import URGENT
@@ -17,7 +18,7 @@ from setpoint.methods.keeper import Keeper
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.method import Recovered, Standing
 from setpoint.methods.moving import Moving, Thresholds
-from setpoint.methods.program import GoalProgram
+from setpoint.methods.program import MixedProgram
 from setpoint.methods.short_levels import ShortLevels
 from setpoint.methods.softly import soft_levels, soft_point
 from setpoint.programs import Exchange, Priced
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from setpoint.methods.implicit import Implicit
 
 
-class ImplicitProgram(GoalProgram):
+class ImplicitProgram(MixedProgram):
     """Prices at soft totals, with the multipliers that keep what is held.
 
     Parameters
     ----------
+    goal : Goal
+        As it was stated.
     lowered : Lowered
     moving : Moving
         Fills the cells, at thresholds that the keeper moves.
@@ -41,9 +44,13 @@ class ImplicitProgram(GoalProgram):
     settles = True
     reader: Moving
 
-    def __init__(self, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit) -> None:
-        super().__init__(lowered, moving, ())
-        self.aim, self.method, self.mix = aim, method, float(method.cross_entropy)
+    def __init__(
+        self, goal: Goal, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit
+    ) -> None:
+        super().__init__(lowered, moving, (), method.cross_entropy)
+        self.goal, self.aim, self.method = goal, aim, method
+        self.refreshes = method.correction == "exact"
+        self.together = method.correction == "soft" or method.pool == 0
         self.shape = (moving.count, moving.width)
         self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
@@ -71,12 +78,14 @@ class ImplicitProgram(GoalProgram):
         if self.method.correction == "exact":
             self.keeper.refresh(rows, exchange)
 
-    def follow(self, outputs: Tensor) -> None:
+    def follow(self, outputs: Tensor, exchange: Exchange | None) -> None:
         if self._last is None:
             return
         before, density = self._last
         moved = density @ (outputs.detach().reshape(before.shape) - before)
-        step = moved / density.sum(1).clamp(min=self.guard)
+        both = torch.stack([moved, density.sum(1)])
+        moved, whole_ = both if exchange is None else exchange.summed(both)
+        step = moved / whole_.clamp(min=self.guard)
         self.reader.thresholds.add_(step.double()[:, None])
         self._last = None
 
@@ -132,8 +141,7 @@ class ImplicitProgram(GoalProgram):
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del step
-        share = on * (1 - self.mix)
-        plain = (1 - share) * scale / self.labels
+        share, plain = self.shares(on, scale)
         slope = self.reader.pull(rows, memory, prices, -share * scale, plain)
         if self.follows:
             self._last = rows.logits.clone(), memory[1] * self.keeper.counted(rows)
@@ -141,10 +149,6 @@ class ImplicitProgram(GoalProgram):
             dense = prices[:, self.reader.cells :]
             slope = slope + self.reader.pull_dense(rows, memory, dense, -share * scale)
         return slope
-
-    def value(self, priced: Priced, base: Any, on: Any) -> Any:
-        share = on * (1 - self.mix)
-        return share * priced.value + (1 - share) * base
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         del violations, share
@@ -174,7 +178,8 @@ class ImplicitProgram(GoalProgram):
         rows = zip(held, excess, np.asarray(mu).mean(0).tolist(), strict=True)
         where = tuple(self.reader.thresholds.flatten().tolist())
         standing = tuple(Standing(*row) for row in rows)
-        return Recovered(-lowered.goal.sign * value, standing, where)
+        slope, start = area_of(self.goal)
+        return Recovered(start - slope * lowered.goal.sign * value, standing, where)
 
 
 def _one(like: Any, column: int) -> Any:

@@ -60,7 +60,7 @@ class Keeper(nn.Module):
         self.register_buffer("yes", torch.ones((), dtype=torch.bool), persistent=False)
         self.register_buffer("levels", torch.tensor(aim.levels, dtype=torch.float64), False)
         ends = [min(level, 1 - level) for level in aim.levels]
-        size = pool_size(min(ends, default=TAIL)) if method.pool is None else method.pool
+        size = pool_size(min(ends, default=TAIL)) if method.pool is None else int(method.pool)
         self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
         self._ring: Any = None
 
@@ -70,7 +70,8 @@ class Keeper(nn.Module):
         """Every so often correct the thresholds, then pool the rows of the batch.
 
         The rows before the batch are looked at, so that a batch in parts is treated as the whole;
-        or ``alone`` its own, as where it is larger than the pool.
+        or its own, where it is taken ``alone`` or is larger than the pool. So the first batch is
+        read at thresholds of 0, unless they were refreshed.
         """
         own, size = rows_of(rows), self._size(exchange)
         alone = alone or len(own.weight) >= size
@@ -119,9 +120,10 @@ class Keeper(nn.Module):
 
     def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
         """Thresholds anew from all of these rows, which also fill the pool."""
-        own, size = rows_of(rows), self._size(exchange)
-        if size:
-            self.pool.push(own, size)
+        own, size, n = rows_of(rows), self._size(exchange), len(rows.actual)
+        if size:  # evenly, since rows may be sorted
+            some = torch.arange(min(n, size), device=own.weight.device) * n // min(n, size)
+            self.pool.push(Rows(*(x[some] for x in own)), size)
         self._correct(own, self.yes, exchange)
 
     def refuse_soft(self, exchange: Exchange | None) -> None:

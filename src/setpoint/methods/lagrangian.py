@@ -34,15 +34,16 @@ from setpoint._core.arrays import inverse, is_tensor, join, square_root, where
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean
-from setpoint.expressions import Auroc, Best, Named, PrecisionOverRecall
+from setpoint.expressions import Auroc, Best, PrecisionOverRecall
 from setpoint.expressions.events import EVERYTHING
+from setpoint.expressions.named import unnamed
 from setpoint.goals import Goal, Task
 from setpoint.methods.aims import Aim, aim_of, curve_of
 from setpoint.methods.batch import Batch
 from setpoint.methods.cells import Cells
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.program import GoalProgram
+from setpoint.methods.program import MixedProgram
 from setpoint.methods.standing import recovered
 from setpoint.methods.two_readings import TwoClasses, TwoSteps
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
@@ -108,13 +109,11 @@ class Lagrangian(Method):
             if isinstance(self.surrogate, str) and self.surrogate not in known:
                 hint = did_you_mean(self.surrogate, known, f"choose from {', '.join(known)}.")
                 raise KindError(f"surrogate={self.surrogate!r}: {hint}")
-            made = surrogate(self.surrogate).at(0.5)
-            if isinstance(made, Hinge):
+            if isinstance(surrogate(self.surrogate), Hinge):
                 raise KindError(
                     "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "
                     "or sigmoid"
                 )
-            object.__setattr__(self, "surrogate", made)
 
     def mover(self, curve: bool = False) -> Dual:
         """How multipliers move; those of a curve's many operating points are let move faster."""
@@ -148,7 +147,7 @@ class Lagrangian(Method):
         tables, side, _ = cells.shape
         if task.kind == "multiclass":
             return LagrangianProgram(lowered, TwoClasses(tables, side, self.sharpness), self, goal)
-        step = None if isinstance(self.surrogate, str) else self.surrogate
+        step = None if self.surrogate == "logistic" else surrogate(self.surrogate).at(0.5)
         moves = aim is not None or (task.kind == "binary" and _is_point(goal))
         points = 1 if aim is None else aim.count
         reader = TwoSteps(tables, step, float(self.sharpness), points, moves)
@@ -158,7 +157,7 @@ class Lagrangian(Method):
         return recovered(program, totals, multipliers)
 
 
-class LagrangianProgram(GoalProgram):
+class LagrangianProgram(MixedProgram):
     """Totals are (soft, exact) cells at each threshold, and slopes where thresholds are trained.
 
     The state of the dual stands where other programs have their multipliers.
@@ -174,7 +173,7 @@ class LagrangianProgram(GoalProgram):
     ) -> None:
         equal = tuple(bool(x) for x in lowered.host.equal) * reader.points
         chosen = method.mover(aim is not None) if equal else Additive()
-        super().__init__(lowered, reader, chosen.start(equal))
+        super().__init__(lowered, reader, chosen.start(equal), method.cross_entropy)
         self.points, self.aim, self.goal = reader.points, aim, goal
         self.equal, self.dual = equal, chosen
         # multipliers are those of a mean over points, weights those of its sum: they share 1
@@ -182,7 +181,7 @@ class LagrangianProgram(GoalProgram):
         self.judged = Lowered(lowered.goal, lowered.cells, clear=False)
         self._eye = np.eye(self.cells.side)
         self.register_buffer("eye", torch.eye(self.cells.side), False)
-        self.augment, self.mix = float(method.augment), float(method.cross_entropy)
+        self.augment = float(method.augment)
         levels = np.zeros(len(self.equal))
         if aim is not None:  # v is −recall or fpr: the constraint is written with the bound 0
             levels = np.array(aim.levels) * (1 if aim.at_least else -1)
@@ -228,13 +227,8 @@ class LagrangianProgram(GoalProgram):
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del step
-        share = on * (1 - self.mix)
-        plain = (1 - share) * scale / self.labels
+        share, plain = self.shares(on, scale)
         return self._reader.pull(rows, memory, prices, -share * scale, plain)
-
-    def value(self, priced: Priced, base: Any, on: Any) -> Any:
-        share = on * (1 - self.mix)
-        return share * priced.value + (1 - share) * base
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         return self.dual.step(multipliers, violations, share, self.equal)
@@ -268,9 +262,7 @@ class LagrangianProgram(GoalProgram):
 
 def _is_point(goal: Goal) -> bool:
     """Whether the objective is a metric at its best threshold."""
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     return isinstance(body, Best)
 
 

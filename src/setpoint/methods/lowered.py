@@ -42,6 +42,7 @@ class Wanted:
     sign: float
     equal: bool = False
     text: str = ""
+    apart: bool = False  #: whether it is by how much two differ, whichever is greater
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,10 +275,11 @@ class Lowered(nn.Module):
         """Objective and excess of each constraint as the goal states them, mean over tables."""
         totals = cells @ self.host.count.T
         env = {leaf: totals[:, i] for i, leaf in enumerate(self.leaves)}
-        return [
+        found = [
             float(np.mean(w.expression.read(env).value) * (w.sign if j else -self.goal.sign))
             for j, w in enumerate(self.wanted)
         ]
+        return [abs(x) if w.apart else x for x, w in zip(found, self.wanted, strict=True)]
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -337,7 +339,7 @@ def _wanted(constraint: Constraint) -> list[Wanted]:
     left, right = constraint.left, constraint.right
     alike = _gap_of(left)
     if alike and constraint.op != ">=" and isinstance(right, Number) and right.value == 0:
-        return [Wanted(part - alike[0], 1.0, equal=True) for part in alike[1:]]
+        return [Wanted(part - alike[0], 1.0, equal=True, apart=True) for part in alike[1:]]
     if constraint.op == "==":
         return [Wanted(left - right, 1.0, equal=True)]
     whole = "min" if constraint.op == ">=" else "max"

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
-from setpoint.expressions import Auroc, Curve, Named, PrecisionOverRecall
+from setpoint.expressions import Auroc, Curve, PrecisionOverRecall
 from setpoint.expressions.events import EVERYTHING
+from setpoint.expressions.named import unnamed
 from setpoint.goals import Goal, Task
 from setpoint.methods.batch import (
     Batch,
@@ -194,7 +195,5 @@ class PairwiseProgram(StreamProgram):
 
 
 def _curve(goal: Goal) -> Curve | None:
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     return body if isinstance(body, Auroc | PrecisionOverRecall) else None

@@ -12,7 +12,7 @@ from setpoint._core.arrays import whole
 from setpoint.expressions import Domain, Total
 from setpoint.methods.batch import Batch, batch_mass, check_values, cross_entropy, take_batch
 from setpoint.methods.cells import Cells
-from setpoint.programs import StreamProgram
+from setpoint.programs import Priced, StreamProgram
 
 #: a class with a smaller share of the rows is rare
 RARE = 0.1
@@ -99,3 +99,28 @@ class GoalProgram(StreamProgram):
         if goal.constraints or not all(isinstance(leaf, Total) for leaf in leaves):
             return False
         return {literal.column for leaf in leaves for literal in leaf.event.literals} <= {"correct"}
+
+
+class MixedProgram(GoalProgram):
+    """A goal's program with a share of the base loss mixed in.
+
+    Parameters
+    ----------
+    lowered, reader, start
+        As for ``GoalProgram``.
+    mix : float
+        The share.
+    """
+
+    def __init__(self, lowered: Any, reader: Any, start: Any, mix: float) -> None:
+        super().__init__(lowered, reader, start)
+        self.mix = float(mix)
+
+    def shares(self, on: Any, scale: Any) -> tuple[Any, Any]:
+        """Of the goal, and of the base loss with its scale."""
+        share = on * (1 - self.mix)
+        return share, (1 - share) * scale / self.labels
+
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        share = on * (1 - self.mix)
+        return share * priced.value + (1 - share) * base

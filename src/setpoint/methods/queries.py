@@ -27,8 +27,9 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.reals import is_real
-from setpoint.expressions import AtK, Curve, Named, Ndcg
+from setpoint.expressions import AtK, Curve, Ndcg
 from setpoint.expressions.events import EVERYTHING
+from setpoint.expressions.named import unnamed
 from setpoint.goals import Goal, Task, check
 from setpoint.methods.borders import (
     Lists,
@@ -288,9 +289,7 @@ class QueryProgram(StreamProgram):
 
 
 def _leaf(goal: Goal) -> AtK | Ndcg | None:
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     return body if isinstance(body, Curve) and isinstance(body, AtK | Ndcg) else None
 
 

@@ -135,6 +135,9 @@ def search_shifts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shifts (K,) of classes decided by argmax (score − shift), and the state of constraints.
 
+    The better of two searches, from ``start`` and from no shifts: a class that was shifted out of
+    sight would not come back by itself.
+
     Parameters
     ----------
     lowered : Lowered
@@ -143,11 +146,26 @@ def search_shifts(
     place, weight : numpy.ndarray
         (n,); ``place`` the index of (table, actual).
     start : numpy.ndarray
-        (K,) where the search begins.
+        (K,).
     step : float
     """
-    search, (n, k) = Search(lowered, place), scores.shape
-    size, whole = int(np.prod(lowered.cells.shape)), weight.sum()
+    search = Search(lowered, place)
+    starts = [start] if not start.any() else [start, 0 * start]
+    found = [_shifted(search, scores, place, weight, one, step) for one in starts]
+    shifts, cells = min(found, key=lambda both: float(search.cost(both[1][None])[0]))
+    return shifts, *search.state(cells)
+
+
+def _shifted(
+    search: Search,
+    scores: np.ndarray,
+    place: np.ndarray,
+    weight: np.ndarray,
+    start: np.ndarray,
+    step: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shifts and cells where no shift alone can do better."""
+    (n, k), size, whole = scores.shape, int(np.prod(search.lowered.cells.shape)), weight.sum()
     shifts, cells = start.astype(np.float64).copy(), np.zeros(0)
     for _ in range(SWEEPS):
         before = shifts.copy()
@@ -165,13 +183,12 @@ def search_shifts(
             np.add.at(moved, (group, place * k + c), weight)
             np.add.at(moved, (group, place * k + other), -weight)
             table = (base + moved.cumsum(0)[: len(cuts)]) / whole
-            cost = search.cost(table)
-            best = int(cost.argmin())
+            best = int(search.cost(table).argmin())
             shifts[c], cells = cuts[best], table[best]
         shifts -= shifts.mean()
         if np.allclose(shifts, before):
             break
-    return shifts, *search.state(cells)
+    return shifts, cells
 
 
 def borders(values: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:

@@ -41,6 +41,11 @@ class ShortLevels:
         self.sign = 1.0 if program.aim.at_least else -1.0
         self.work: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes work arrays of its own: they share their memory with views of theirs."""
+        kept = {k: v for k, v in self.__dict__.items() if k not in ("pair", "views")}
+        return {**kept, "work": None}
+
     def __call__(
         self, z: Tensor, y: Tensor, totals: Any, prices: Any, fading: float
     ) -> tuple[float, np.ndarray] | None:

@@ -28,7 +28,8 @@ from setpoint._core.arrays import exponential, join, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean
-from setpoint.expressions import Auroc, Named
+from setpoint.expressions import Auroc
+from setpoint.expressions.named import unnamed
 from setpoint.goals import Goal, Task
 from setpoint.methods.area import Area
 from setpoint.methods.batch import Batch
@@ -36,7 +37,7 @@ from setpoint.methods.cells import Cells
 from setpoint.methods.classes import SoftClasses
 from setpoint.methods.lowered import Few, Lowered
 from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
-from setpoint.methods.program import GoalProgram
+from setpoint.methods.program import MixedProgram
 from setpoint.methods.short import ShortGrid, ShortSoft
 from setpoint.methods.steps import SoftSteps
 from setpoint.programs import Priced, StreamProgram
@@ -128,14 +129,13 @@ class SoftSet(Method):
         return recovered(program, totals, multipliers)
 
 
-class SoftSetProgram(GoalProgram):
+class SoftSetProgram(MixedProgram):
     """Prices at soft totals, pulled through the memberships."""
 
     def __init__(self, lowered: Any, reader: Any, method: SoftSet) -> None:
         start = [min(1.0, method.penalty)] * len(lowered.constraints)
-        super().__init__(lowered, reader, start)
-        self.mix, self.rate = float(method.cross_entropy), float(method.rate)
-        self.penalty = float(method.penalty)
+        super().__init__(lowered, reader, start, method.cross_entropy)
+        self.rate, self.penalty = float(method.rate), float(method.penalty)
         self._offset = lowered.offset
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
         plain = self.shape[1] == 4 and isinstance(lowered, Lowered) and not lowered.constraints
@@ -175,13 +175,8 @@ class SoftSetProgram(GoalProgram):
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del step
-        share = on * (1 - self.mix)
-        plain = (1 - share) * scale / self.labels
+        share, plain = self.shares(on, scale)
         return self._reader.pull(rows, memory, prices, -share * scale, plain)
-
-    def value(self, priced: Priced, base: Any, on: Any) -> Any:
-        share = on * (1 - self.mix)
-        return share * priced.value + (1 - share) * base
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         # dearer while broken, cheaper while held, by e at most in one renewal of the totals
@@ -203,9 +198,7 @@ def recovered(program: Any, totals: Tensor, multipliers: Tensor) -> Recovered:
 
 def _is_area(goal: Goal) -> bool:
     """Whether the goal is to maximize plain auroc."""
-    body = goal.objective
-    while isinstance(body, Named):
-        body = body.body
+    body = unnamed(goal.objective)
     return isinstance(body, Auroc) and body == Auroc() and goal.sign > 0 and not goal.constraints
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setpoint.expressions import Auroc
-from setpoint.methods.aims import curve_of
+from setpoint.methods.aims import area_of
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.method import Recovered, Standing
 
@@ -38,7 +37,7 @@ def recovered(program: Any, totals: Tensor, state: Tensor) -> Recovered:
         value = -lowered.goal.sign * value
     else:
         each = np.array([lowered.stated(row[None]) for row in cells])  # (T, 2)
-        slope, start = _area(program.goal)
+        slope, start = area_of(program.goal)
         value = start - slope * each[:, 0].mean()
         held = f"{lowered.goal.constraints[0]}".removesuffix(" 0")
         texts = [f"{held} {level:.6g}" for level in program.aim.levels]
@@ -57,15 +56,3 @@ def _units(lowered: Lowered, cells: np.ndarray) -> np.ndarray:
         seen = np.abs(excess) > TINY
         units[seen] = v[seen] / excess[seen]
     return units
-
-
-def _area(goal: Any) -> tuple[float, float]:
-    """Slope and start of a curve's value in the mean of its operating points."""
-    leaf = curve_of(goal)
-    if not isinstance(leaf, Auroc):
-        return 1.0, 0.0
-    chance = 0.5 * leaf.max_fpr**2
-    if leaf.max_fpr == 1 or not leaf.standardized:
-        return leaf.max_fpr, 0.0
-    span = leaf.max_fpr - chance
-    return 0.5 * leaf.max_fpr / span, 0.5 - 0.5 * chance / span

@@ -159,7 +159,7 @@ DUALS: dict[str, type[Dual]] = {"additive": Additive, "external": External, "swa
 def dual(x: Any, rate: float, radius: float) -> Dual:
     """A dual from a dual, or from its name; ``radius`` is for the additive one."""
     if isinstance(x, Dual):
-        return x
+        return x  # with a rate of its own
     if not isinstance(x, str) or x not in DUALS:
         hint = did_you_mean(str(x), DUALS, f"choose from {listing(DUALS)}.")
         raise KindError(f"dual={x!r}: {hint}")

@@ -51,6 +51,8 @@ class StreamProgram(nn.Module, ABC):
     gathers: ClassVar[bool] = False  #: whether it needs the rows of all processes in one place
     settles: bool = False  #: whether it keeps something beside the totals that moves with the rows
     follows: bool = False  #: whether it moves with the optimiser's step too
+    refreshes: bool = False  #: whether it can be set anew from many rows at once
+    together: bool = False  #: whether a batch must come as a whole
     short: Any = None  #: the whole step of the commonest batch in one call, where there is one
     shape: tuple[int, ...]
     start: Tensor
@@ -74,7 +76,7 @@ class StreamProgram(nn.Module, ABC):
     def refresh(self, rows: Any, exchange: Exchange | None) -> None:
         """Set it anew from many rows at once, whose outputs were made in evaluation mode."""
 
-    def follow(self, outputs: Tensor) -> None:
+    def follow(self, outputs: Tensor, exchange: Exchange | None) -> None:
         """Move it by what the optimiser's step did to the outputs of the last batch."""
 
     def shown(self, totals: Tensor) -> dict[str, Any]:

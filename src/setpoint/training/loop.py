@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint._core.errors import DataError, FileError
+from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import Batches, mixed
 from setpoint.training.checkpoint import (
@@ -34,6 +34,9 @@ from setpoint.training.checkpoint import (
 )
 from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import EpochDone, Event, Listener, Started, Stepped, Stopped
+
+#: modules whose outputs differ from one reading to the next
+CHANGEABLE = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.modules.batchnorm._BatchNorm)
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,12 @@ class _Run:
         if world_size() > 1:
             where = [self.device] if self.device.type == "cuda" else None
             self.outer = DistributedDataParallel(model, device_ids=where)
+        odd = [type(m).__name__ for m in model.modules() if isinstance(m, CHANGEABLE)]
+        if odd and getattr(loss, "follows", False):
+            raise KindError(
+                f"follow=True reads a batch twice, and {odd[0]} makes the second reading another "
+                "one; leave it out"
+            )
         self.optimiser = plan.solver.start(model.parameters())
         self.epoch = self.place = self.step = 0
         self.losses: list[float] = []
@@ -260,7 +269,7 @@ class _Run:
     def refresh(self) -> None:
         """Let the loss take its thresholds from all rows in memory, in evaluation mode."""
         rows = self.batches.held()
-        if rows is None or not getattr(self.loss, "settles", False):
+        if rows is None or not getattr(self.loss, "refreshes", False):
             return
         outputs = evaluate_outputs(self.model, rows.inputs)
         self.loss.refresh(outputs, rows.target, weight=rows.weight, group=rows.group)  # type: ignore[operator]

@@ -89,6 +89,11 @@ class RunningLoss(nn.Module):
     ) -> None:
         super().__init__()
         _check(memory, warmup, accumulate)
+        if accumulate > 1 and program.together:
+            raise KindError(
+                f'accumulate={accumulate}: correction="soft" and pool=0 take thresholds from a '
+                "whole batch; leave accumulate at 1, or correction and pool as they are"
+            )
         self.program = program
         self.memory, self.warmup, self.accumulate = float(memory), int(warmup), int(accumulate)
         self.process_group = process_group
@@ -163,8 +168,13 @@ class RunningLoss(nn.Module):
 
     @property
     def settles(self) -> bool:
-        """Whether thresholds follow the rows: ``refresh`` and ``shown`` have something to do."""
+        """Whether thresholds follow the rows, and ``shown`` has something to show."""
         return self._program.settles
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether ``refresh`` has something to do."""
+        return self._program.refreshes
 
     @property
     def follows(self) -> bool:
@@ -180,7 +190,7 @@ class RunningLoss(nn.Module):
 
     def follow(self, outputs: Tensor) -> None:
         """Move thresholds by what the optimiser's step did to the last batch's outputs."""
-        self._program.follow(outputs)
+        self._program.follow(outputs, self._exchange())
 
     def shown(self) -> dict[str, Any]:
         """What a history should show beside the loss, such as thresholds."""
