@@ -95,7 +95,6 @@ LOSSES = {
     "implicit point": ("minimize fnr_at_fpr(0.1)", "implicit", {"every": 2}),
     "implicit curve": ("maximize auroc(max_fpr=0.2)", "implicit", {"every": 2}),
     "implicit constrained": ("maximize recall subject to precision >= 0.6", "implicit", {}),
-    "implicit shifts": ("maximize macro(f1)", "implicit", {"task": sp.Task.multiclass(range(4))}),
     "lagrangian": ("maximize recall subject to precision >= 0.6", "lagrangian", {}),
     "lagrangian curve": ("maximize auroc(max_fpr=0.2)", "lagrangian", {}),
     "accumulated": ("maximize f1", "soft-set", {"accumulate": 2}),

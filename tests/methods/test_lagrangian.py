@@ -398,6 +398,6 @@ def test_a_curve_is_trained_where_it_is_asked_for():
 
 def test_the_method_says_what_it_is():
     made = Lagrangian(surrogate="ramp")
-    assert made.surrogate == "linear"
+    assert made.surrogate == "ramp"
     assert Lagrangian(rate=3.0).mover(True).rate == 3.0
     assert Lagrangian("swap").mover(True).rate == 3 * Lagrangian("swap").mover().rate

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from setpoint._core.errors import GoalError
 from setpoint.cli.debugging import Debug
 from setpoint.cli.output import Json, Screen, command, print_json
-from setpoint.goals import Goal, Task
+from setpoint.goals import Goal, Task, check
 
 HELP = "List the methods a goal can be trained by, with their options; or say which take a goal."
 EPILOG = """
@@ -23,7 +24,8 @@ Examples
 
 def methods(
     goal: Annotated[
-        str | None, typer.Argument(metavar="GOAL", help="A goal in quotes, of a binary task.")
+        str | None,
+        typer.Argument(metavar="GOAL", help="A goal in quotes; of a binary task where it can be."),
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -32,8 +34,9 @@ def methods(
     entries = [described(name) for name in _table()]
     if goal is not None:
         stated = Goal.parse(goal)
+        task = _task(stated)
         for entry in entries:
-            entry["refusal"] = _table()[entry["name"]]().refusal(stated, Task())
+            entry["refusal"] = _table()[entry["name"]]().refusal(stated, task)
     if as_json:
         print_json({"goal": goal, "methods": entries})
         return
@@ -57,6 +60,24 @@ def described(name: str) -> dict[str, Any]:
         "says": method.summary,
         "options": [f"{option}={default!r}" for option, default in options.items()],
     }
+
+
+def _task(goal: Goal) -> Task:
+    """The first task that the goal fits, with values that stand in for those of its columns."""
+    groups = {name: ("a", "b") for name in goal.columns}
+    tasks = (
+        Task.binary(groups=groups),
+        Task.multiclass(("a", "b", "c"), groups=groups),
+        Task.regression(edges=(0.0, 1.0), groups=groups),
+        Task.ranking(),
+    )
+    for task in tasks:
+        try:
+            check(goal, task)
+        except GoalError:
+            continue
+        return task
+    return tasks[0]
 
 
 def _table() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import DataError, KindError
 from setpoint.expressions.evaluate import Totals, measure
 from setpoint.expressions.events import Label
 from setpoint.expressions.intake import take_in
@@ -74,8 +74,11 @@ class Measurable(Node):
         **more: Any,
     ) -> Totals:
         """The totals behind the value, to be merged over shards; parameters as for a call."""
+        made = Task.make(task, positive)
+        if made.kind == "ranking" and group is not None and more.get("query") is None:
+            raise DataError(f"{self} is taken by query: pass query=, the query of each row")
         columns = take_in(
-            Task.make(task, positive),
+            made,
             y_true,
             sample_weight=sample_weight,
             group=group,

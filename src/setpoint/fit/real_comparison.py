@@ -1,4 +1,4 @@
-"""Who is taken in a regression, and what training on the goal bought over plain errors.
+"""Who is taken in a regression, and what training on the goal bought over plain losses.
 
 Members are judged on rows that none of them was fitted on, by the goal itself: those that hold
 every constraint first, then the objective. A member that was trained on the goal is taken over the
@@ -182,14 +182,16 @@ def _sentence(goal: Goal, fared: Mapping[str, Fared], chosen: str, gain: Gain | 
         f"{name} {ours.shown()} of {ours.name} against {theirs.shown()} of {theirs.name}, "
         f"difference {gain.value:+.3g} [{gain.low:+.3g}, {gain.high:+.3g}]"
     )
+    if goal.constraints:
+        said += " in the objective; the verdict also counts what is broken"
     if gain.separated > 0:
         verdict = "Training on the goal paid here"
     elif gain.separated < 0:
-        verdict = "Plain errors are better here"
+        verdict = "A plain loss is better here"
     elif ours.holds and not theirs.holds:
         verdict = "Only training on the goal holds the constraints here"
     else:
-        verdict = "Training on the goal cannot be told from plain errors here"
+        verdict = "Training on the goal cannot be told from a plain loss here"
     return f"{verdict}: {said}. {chosen} is taken."
 
 

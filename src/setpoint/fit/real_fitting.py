@@ -133,8 +133,9 @@ def _standing(goal: Goal, comparison: RealComparison, again: bool) -> list[str]:
     fared = next(m for m in comparison.members if m.name == comparison.chosen)
     held = "hold" if fared.holds else "do NOT all hold"
     before = " before it was fitted again" if again else ""
+    figures = f"{goal.objective} {fared.shown()}"
     return [
-        f"the constraints {held} on {comparison.rows:,} held rows{before}: {fared.shown()}. That "
+        f"the constraints {held} on {comparison.rows:,} held rows{before}: {figures}. That "
         "is a figure, not a proof, and the rows also chose the model: an error has no upper bound, "
         "so no number of rows proves a bound on its mean"
     ]

@@ -95,9 +95,12 @@ class Asked:
         if self.model == "auto":  # a method was named: the network it trains
             return replace(self, model="mlp")._one(task)
         if self.method not in ("auto", "cross-entropy"):
+            name = method(self.method).name
+            kind = name if name in ("costs", "soft-set") else "costs"
             raise KindError(
                 f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
-                f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={self.method!r})"
+                f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r}); "
+                f'method="{name}" is for "linear", "mlp" and modules'
             )
         margin = 0.0 if self.model == "baseline" else self.margin
         members: list[Member] = [Trees()]

@@ -9,7 +9,7 @@ simpler (that is decided after the fit, on out-of-fold rows).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from setpoint._core.errors import KindError
 from setpoint._core.words import did_you_mean, listing
@@ -106,6 +106,9 @@ def entries(goal: Goal, task: Task, how: Effort) -> tuple[Entry, ...]:
         why[Lagrangian] = f"the goal speaks of {listing(goal.columns)}"
     if how.driven:
         why = {method: reason or "thorough" for method, reason in why.items()}
+    known = dict(task.groups)
+    stand_in = {name: known.get(name, ("a", "b")) for name in goal.columns}  # values come later
+    task = replace(task, groups=tuple(stand_in.items()))
     for method, reason in why.items():
         made: Method = method()
         if reason and made.refusal(goal, task) is None:

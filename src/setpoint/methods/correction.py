@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import join, namespace
+from setpoint._core.arrays import cast, join, namespace
 from setpoint.methods.lowered import Lowered
 
 NEAR = 1e-9  #: rounding that a rate may exceed its level by
@@ -63,7 +63,7 @@ def level_thresholds(
     falling = xp.where(weight > 0, -scores, FAR)
     order = falling.argsort()
     value, above = falling[order], weight[order].cumsum(0)
-    value = join([value, value[:1] * 0 + FAR], 0)
+    value = join([value, cast(levels[:1] * 0 + FAR, value)], 0)
     side = {"side": "right"} if xp is np else {"right": True}
     last = xp.searchsorted(above, levels * mass * (1 + NEAR), **side)  # first not decided
     last = xp.searchsorted(value, value[last])  # and all that are tied with it

@@ -75,6 +75,20 @@ class Implicit(Method):
         decision is made. Without, one threshold for all.
     share : float, optional
         k/n of goals on the first k of n rows.
+
+    Notes
+    -----
+    Excess in ``loss.recover()`` is that of the soft rates; thresholds keep the exact ones.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setpoint import GoalLoss
+    >>> loss = GoalLoss("minimize fnr_at_fpr(0.25)", Implicit(), memory=0, warmup=0)
+    >>> scores = torch.tensor([0.0, 1.0, 2.0, 3.0, 2.5], requires_grad=True)
+    >>> loss(scores, torch.tensor([0, 0, 0, 0, 1])).backward()
+    >>> loss.recover().thresholds  # one of four negatives lies above
+    (2.5,)
     """
 
     sharpness: float = 5.0

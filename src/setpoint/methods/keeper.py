@@ -77,7 +77,8 @@ class Keeper(nn.Module):
         alone = alone or len(own.weight) >= size
         fresh = step != self.last
         due = fresh & ((self.calls % self.method.every == 0) | (self.corrected == 0))
-        if torch.compiler.is_compiling() or bool(due):
+        # asking a device whether it is due would make the host wait for it
+        if torch.compiler.is_compiling() or not due.is_cpu or bool(due):
             self._correct(own if alone else self.pool.rows(size), due, exchange)
             kernel = self.moving.kernel(rows).to(self.kernel)
             self.kernel.copy_(torch.where(due & kernel.isfinite(), kernel, self.kernel))

@@ -187,7 +187,7 @@ class LagrangianProgram(MixedProgram):
             levels = np.array(aim.levels) * (1 if aim.at_least else -1)
         self.host_levels = levels
         self.settles = reader.moves
-        self.register_buffer("levels", torch.tensor(levels, dtype=torch.float32), False)
+        self.register_buffer("levels", torch.tensor(levels, dtype=torch.float64), False)
         if reader.moves:
             self.register_buffer("squares", torch.zeros(self.points))  # of the tilts so far
             self.register_buffer("tilt", torch.zeros(self.points))  # ∂L/∂θ at the running totals
@@ -197,7 +197,7 @@ class LagrangianProgram(MixedProgram):
         points = self.points
         soft, exact = totals[:points], totals[points : 2 * points]
         values, memory = self.lowered.read(soft)  # (T, 1 + m)
-        shift = self.levels if is_tensor(totals) else self.host_levels
+        shift = self.levels.to(totals) if is_tensor(totals) else self.host_levels
         near = values[:, 1:].reshape(-1) + shift
         held = self.judged.read(self._pinched(exact))[0][:, 1:].reshape(-1) + shift
         top, paid = self.dual.weights(multipliers, self.equal)
