@@ -190,7 +190,7 @@ def test_the_simpler_is_kept_unless_rows_tell_them_apart():
         "minimize mae", Task.regression(), y, a_mse=y + noise[0], b_errors=y + 2 * noise[1]
     )
     assert worse.chosen == "a, mse"
-    assert "Plain errors are better here" in worse.sentence
+    assert "A plain loss is better here" in worse.sentence
     assert type(worse).from_json(worse.to_json()) == worse
 
 
@@ -289,7 +289,7 @@ def test_what_is_saved_is_read_back(table, tmp_path, model):
         ({"goal": "minimize mae subject to mae <= -1"}, "never hold"),
         ({"model": "tree"}, "trees"),
         ({"model": 3}, "torch module or a regressor"),
-        ({"model": "trees", "method": "errors"}, "LightGBM on plain errors"),
+        ({"model": "trees", "method": "errors"}, "LightGBM on plain losses"),
         ({"model": LinearRegression(), "method": "errors"}, "its own loss"),
         ({"method": "error"}, "errors"),
         ({"method": sp.methods.Costs()}, "Errors"),

@@ -242,7 +242,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         driven = named and (not isinstance(method, str) or method == "errors")
         if driven and isinstance(model, str) and model == "trees":
             raise KindError(
-                'model="trees" is LightGBM on plain errors; method="errors" trains "linear", "mlp" '
+                'model="trees" is LightGBM on plain losses; method="errors" trains "linear", "mlp" '
                 "or a module"
             )
         settings = Settings(

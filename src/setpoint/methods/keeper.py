@@ -176,10 +176,9 @@ class Keeper(nn.Module):
     def _on_host(self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray) -> Tensor:
         """The same in numpy, which sorts several times faster, and only as many as it must."""
         aim, known = self.aim, self.moving.thresholds.numpy()
-        weight = weight.astype(np.float64)
         if aim.condition != "all":
-            weight *= (place & 1) == (aim.condition == "positive")
-        mass = float(weight.sum())
+            weight = weight * ((place & 1) == (aim.condition == "positive"))
+        mass = float(weight.sum(dtype=np.float64))
         if mass <= 0:
             return self.moving.thresholds[:, 0]
         levels = self.levels.numpy()
@@ -188,8 +187,13 @@ class Keeper(nn.Module):
             end, share = scores < known.max() + self.step, 1 - levels.min()
         else:
             end, share = scores > known.min() - self.step, levels.max()
-        if weight @ end > share * mass * 1.001:
-            scores, weight = scores[end], weight[end]
+        end &= weight > 0
+        some = np.flatnonzero(end)
+        part = weight[some].astype(np.float64)
+        if part.sum() > share * mass * 1.001:
+            scores, weight = scores[some], part
+        else:
+            weight = weight.astype(np.float64)
         found = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
         return torch.from_numpy(found.astype(np.float64))
 
