@@ -25,5 +25,15 @@ def test_a_goal_is_taken_or_refused_with_a_sentence(run):
     assert shown.exit_code == 0
 
 
+def test_goals_of_groups_rankings_and_regressions_find_their_methods(run):
+    for goal, takes in (
+        ('maximize accuracy subject to gap(recall, by="sex") <= 0.05', {"implicit", "lagrangian"}),
+        ("maximize ndcg(5)", {"implicit"}),
+        ('minimize worst(mae, by="bin")', {"errors"}),
+    ):
+        said = json.loads(run("methods", goal, "--json").stdout)["methods"]
+        assert takes <= {entry["name"] for entry in said if entry["refusal"] is None}
+
+
 def test_a_wrong_goal_is_a_mistake(run):
     assert run("methods", "maximize recal").exit_code == 2

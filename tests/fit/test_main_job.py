@@ -711,3 +711,13 @@ def test_bad_input_gets_a_sentence(X, y, options, words):
     clf = sp.GoalClassifier(**{"goal": GOAL, **QUICK, **options})
     with pytest.raises(sp.SetpointError, match=words):
         clf.fit(X, y, **fit)
+
+
+def test_a_rule_that_decides_nobody_is_remarked_upon():
+    rng = np.random.default_rng(0)
+    y, X = (rng.random(400) < 0.2).astype(int), rng.normal(size=(400, 2))
+    clf = sp.GoalClassifier("maximize accuracy", "linear", epochs=2, compare=False).fit(X, y)
+    assert any("decides nobody" in note for note in clf.notes_)
+    told = sp.GoalClassifier("maximize accuracy", "linear", epochs=2, compare=False)
+    told.fit(X + 3 * y[:, None], y)
+    assert not any("decides" in note for note in told.notes_)

@@ -384,6 +384,7 @@ def test_it_enters_the_portfolio_where_it_has_a_reason():
     assert names("maximize auroc") == {}
     fair = 'maximize accuracy subject to gap(recall, by="g") <= 0.05'
     assert set(names(fair, GROUPS)) == {"linear + lagrangian"}
+    assert set(names(fair)) == {"linear + lagrangian"}  # values of the column come with the rows
 
 
 # --- what went wrong once ------------------------------------------------------------------------

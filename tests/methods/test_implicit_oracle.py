@@ -281,7 +281,7 @@ def test_at_points_that_constraints_give(case, name):
     value, gradient = found(goal, rows, **options)
     _, cost, slope = truth(case, name)
     assert value == pytest.approx(cost, abs=1e-9)
-    close(gradient, slope, 1e-8)
+    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -291,7 +291,7 @@ def test_at_the_best_threshold_the_gradient_is_the_partial_one(case, name):
     value, gradient = found(goal, rows, **options)
     _, cost, slope = truth(case, name)
     assert value == pytest.approx(cost, abs=1e-9)
-    close(gradient, slope, 1e-6)
+    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -301,7 +301,7 @@ def test_thresholds_that_hang_together(case, name):
     value, gradient = found(goal, rows, **options)
     _, cost, slope = truth(case, name)
     assert value == pytest.approx(cost, abs=1e-9)
-    close(gradient, slope, 1e-6)
+    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-12)
 
 
 # --- what must not matter ---------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_ties_and_equal_scores_are_no_special_case(case, spread):
     value, gradient = found(goal, tied, **options)
     _, cost, slope = oracle.gradient(problem, tied)
     assert value == pytest.approx(cost, abs=1e-9)
-    close(gradient, slope, 1e-8)
+    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("recall", [0.99, 0.999])

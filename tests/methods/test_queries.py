@@ -381,3 +381,10 @@ def test_batches_of_torn_queries_are_noticed():
     assert "1.2 rows" in torn[0]
     assert "80%" in mute[0]
     assert program.notices(torch.tensor([[3.0, 10.0, 90.0, 1.0]]), None) == []
+
+
+def test_a_metric_by_query_does_not_take_groups_for_queries():
+    y, s, q = np.array([1, 0, 0, 1]), np.array([0.4, 0.3, 0.2, 0.1]), np.array([0, 0, 1, 1])
+    with pytest.raises(sp.DataError, match="query="):
+        sp.ndcg(5)(y, s, group=q, task="ranking")
+    assert sp.ndcg(5)(y, s, query=q, task="ranking") == pytest.approx((1 + 1 / np.log2(3)) / 2)

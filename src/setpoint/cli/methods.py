@@ -10,6 +10,7 @@ import typer
 from setpoint._core.errors import GoalError
 from setpoint.cli.debugging import Debug
 from setpoint.cli.output import Json, Screen, command, print_json
+from setpoint.expressions import Curve
 from setpoint.goals import Goal, Task, check
 
 HELP = "List the methods a goal can be trained by, with their options; or say which take a goal."
@@ -71,7 +72,8 @@ def _task(goal: Goal) -> Task:
         Task.regression(edges=(0.0, 1.0), groups=groups),
         Task.ranking(),
     )
-    for task in tasks:
+    listed = any(isinstance(x, Curve) and x.ranks for x in goal.objective.leaves())
+    for task in tasks[::-1] if listed else tasks:
         try:
             check(goal, task)
         except GoalError:

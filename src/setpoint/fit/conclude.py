@@ -36,6 +36,7 @@ from setpoint.fit.stack import Stack, fit_stack
 from setpoint.goals import Task, lower
 
 PORTFOLIO = "portfolio"
+ALIKE = 0.001  #: a share decided of less, or of more than the rest, is remarked upon
 _MANY_CLASSES = 8  #: with more, the referee decides by argmax: offsets of every fold take too long
 _AFTER = (
     "The rows are out-of-fold: these are figures, and prove nothing. A proof was tried on {:,} "
@@ -280,6 +281,7 @@ class Conclusion:
     def finish(self, compare: bool) -> Concluded:
         """The comparison, and all of it as one record."""
         self._remember_training()
+        self._remark()
         comparison = None
         if compare:
             comparison = self.compare(self.name, self.names, self.verdicts_of(), self.why)
@@ -294,6 +296,24 @@ class Conclusion:
             self.fold,
             self.certify_scores,
             tuple(self.notes),
+        )
+
+    def _remark(self) -> None:
+        """Note a rule that decides nearly nobody or nearly everybody, which a goal may allow."""
+        rule = self.rule
+        if self.task.kind != "binary" or rule.kind not in ("threshold", "per-group"):
+            return
+        group = self.given(self.held, self.held_scores)["group"]
+        by = {"group": group} if rule.kind == "per-group" else {}
+        share = float(np.mean(np.asarray(rule.decide(self.held_scores, **by))))
+        if ALIKE < share < 1 - ALIKE:
+            return
+        who = "nobody" if share <= ALIKE else "everybody"
+        more = '; method="lagrangian" or kind="per-group" may do better'
+        more = more if self.goal.columns else ""
+        self.notes.append(
+            f"the rule decides {who} ({share:.2%} of {len(self.held):,} held rows), which the goal "
+            f"allows: say what it must find or spare, for example a floor on recall{more}"
         )
 
     def _rule(
