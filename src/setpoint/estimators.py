@@ -14,13 +14,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    validate_data,
 )
 from torch import nn
 
 from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.datasets._matrix import take
 from setpoint.decisions import evaluate
 from setpoint.decisions.cautious import MARGIN
 from setpoint.expressions import take_groups
@@ -34,6 +32,7 @@ from setpoint.fit.portfolio import mean_outputs
 from setpoint.fit.recipe import MODELS, Asked
 from setpoint.fit.refusing import refuse_settings
 from setpoint.fit.reporting import Story, report_of, versions
+from setpoint.fit.scikit import known_features, note_features, seed_of
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
 from setpoint.methods.auto import effort
@@ -259,9 +258,9 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             The latest rows certify, and folds hold rows later than those they fit.
         """
         goal = Goal.of(self.goal)
-        self.seed_ = self._seed()
+        self.seed_ = seed_of(self.random_state)
         asked = self._asked(goal, X)
-        rows = self._known(X)
+        rows = note_features(self, X)
         labels, target = read_labels(goal, y, rows, self.task, self.positive)
         weight = None
         if sample_weight is not None:
@@ -379,36 +378,11 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             f"model={model!r}: one of {listing(MODELS)}, a torch module or a classifier"
         )
 
-    def _seed(self) -> int:
-        state = self.random_state
-        if state is None:
-            return int(np.random.default_rng().integers(2**31))
-        if isinstance(state, np.random.RandomState):
-            return int(state.randint(2**31))
-        if isinstance(state, int | np.integer) and state >= 0:
-            return int(state)
-        raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
-
     def _first_notes(self, job: Job) -> tuple[str, ...]:
         notes = []
         if job.weight is not None:
             notes.append("the goal's figures count every row with its sample_weight")
         return tuple(notes)
-
-    def _known(self, X: Any) -> int:
-        """What scikit-learn wants to know of X, and how many rows there are."""
-        shape = getattr(X, "shape", None)
-        if shape is not None and len(shape) > 2:
-            self.n_features_in_ = int(shape[1])
-            return int(shape[0])
-        if isinstance(self.model, str | nn.Module):
-            rows = len(X) if hasattr(X, "iloc") else take(X).rows  # refuses what is no table
-            validate_data(self, X, skip_check_array=True)
-            return rows
-        elif shape is not None and len(shape) == 2:
-            validate_data(self, X, skip_check_array=True)
-        self.n_features_in_ = getattr(self, "n_features_in_", 1)
-        return int(shape[0]) if shape is not None else len(X)
 
     @property
     def _labels(self) -> Labels:
@@ -419,10 +393,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Scores as the rule takes them: (n,), or (n, K)."""
         check_is_fitted(self, "rule_")
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if len(X.shape) == 2:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        rows = self.encoder_.encode(X)
+        rows = self.encoder_.encode(known_features(self, X))
         outputs = {name: mean_outputs(self.members_[name], rows) for name in self.stack_.used}
         return self.stack_.scores(outputs, self.task_)
 

@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import nn
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
-from setpoint.datasets._matrix import take
 from setpoint.decisions.evaluate import Evaluation, Kept
 from setpoint.decisions.problem import Problem
 from setpoint.expressions import take_groups
@@ -27,6 +26,7 @@ from setpoint.fit.real_fitting import fit_real
 from setpoint.fit.real_members import RealJob, RealMember, members_of
 from setpoint.fit.real_targets import columns_of, read_targets, real_task
 from setpoint.fit.refusing import refuse_settings
+from setpoint.fit.scikit import known_features, note_features, seed_of
 from setpoint.goals import Goal, check
 from setpoint.methods import Errors
 
@@ -169,9 +169,9 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
             The columns that the goal speaks of.
         """
         goal = Goal.of(self.goal)
-        self.seed_ = self._seed()
+        self.seed_ = seed_of(self.random_state)
         members, may = self._members()
-        rows = self._known(X)
+        rows = note_features(self, X)
         target = read_targets(y, rows)
         weight = _weights(sample_weight, rows)
         if rows < 2:
@@ -262,40 +262,12 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         way = method if isinstance(method, str) else method.name
         return members, [m.name for m in members if m.way == way]
 
-    def _seed(self) -> int:
-        state = self.random_state
-        if state is None:
-            return int(np.random.default_rng().integers(2**31))
-        if isinstance(state, np.random.RandomState):
-            return int(state.randint(2**31))
-        if isinstance(state, int | np.integer) and state >= 0:
-            return int(state)
-        raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
-
-    def _known(self, X: Any) -> int:
-        """What scikit-learn wants to know of X, and how many rows there are."""
-        shape = getattr(X, "shape", None)
-        if shape is not None and len(shape) > 2:
-            self.n_features_in_ = int(shape[1])
-            return int(shape[0])
-        if isinstance(self.model, str | nn.Module):
-            rows = len(X) if hasattr(X, "iloc") else take(X).rows  # refuses what is no table
-            validate_data(self, X, skip_check_array=True)
-            return rows
-        if shape is not None and len(shape) == 2:
-            validate_data(self, X, skip_check_array=True)
-        self.n_features_in_ = getattr(self, "n_features_in_", 1)
-        return int(shape[0]) if shape is not None else len(X)
-
     # --- predicting ------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions, (n,), in the units of the targets."""
         check_is_fitted(self, "made_")
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if len(X.shape) == 2:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return self.made_.predict(self.encoder_.encode(X))
+        return self.made_.predict(self.encoder_.encode(known_features(self, X)))
 
     @property
     def model_(self) -> Any:

@@ -1,0 +1,51 @@
+"""What scikit-learn asks of an estimator, for the estimators of both kinds of target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+from torch import nn
+
+from setpoint._core.errors import KindError
+from setpoint.datasets._matrix import take
+
+
+def seed_of(state: Any) -> int:
+    """A seed from ``random_state``: a whole number, a RandomState, or None for another each time.
+
+    >>> seed_of(3)
+    3
+    """
+    if state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(state, np.random.RandomState):
+        return int(state.randint(2**31))
+    if isinstance(state, int | np.integer) and state >= 0:
+        return int(state)
+    raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
+
+
+def note_features(estimator: Any, X: Any) -> int:
+    """Note the number and names of the features on an estimator; how many rows there are."""
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) > 2:
+        estimator.n_features_in_ = int(shape[1])
+        return int(shape[0])
+    if isinstance(estimator.model, str | nn.Module):
+        rows = len(X) if hasattr(X, "iloc") else take(X).rows  # refuses what is no table
+        validate_data(estimator, X, skip_check_array=True)
+        return rows
+    if shape is not None and len(shape) == 2:
+        validate_data(estimator, X, skip_check_array=True)
+    estimator.n_features_in_ = getattr(estimator, "n_features_in_", 1)
+    return int(shape[0]) if shape is not None else len(X)
+
+
+def known_features(estimator: Any, X: Any) -> Any:
+    """X as an array or table, with the features that the estimator was fitted on."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if len(X.shape) == 2:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    return X
