@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from setpoint._core.errors import GoalError, KindError
-from setpoint.methods import Implicit
+from setpoint.methods import Implicit, Lagrangian
 from setpoint.methods.auto import EFFORTS, entries
 from setpoint.methods.balance import multipliers
 from setpoint.methods.cells import Cells
@@ -471,3 +471,39 @@ def test_shifts_come_back_from_where_a_class_is_out_of_sight():
     far = np.array([0.0, 0.0, 50.0])
     found, *_ = search_shifts(lowered, scores, y, np.ones(600), far, 0.5)
     assert ((scores - found).argmax(1) == y).mean() >= (scores.argmax(1) == y).mean()
+
+
+# --- fairness ------------------------------------------------------------------------------------
+
+FAIR = {
+    "demographic parity": 'maximize accuracy subject to gap(positive_rate, by="g") <= 0.05',
+    "equal opportunity": 'maximize accuracy subject to gap(recall, by="g") <= 0.05',
+    "equalised odds": 'maximize f1 subject to gap(recall, by="g") <= 0.1, gap(fpr, by="g") <= 0.1',
+    "worst group": 'maximize worst(recall, by="g") subject to fpr <= 0.2',
+    "80 % rule": 'maximize accuracy subject to ratio(positive_rate, by="g") >= 0.8',
+}
+
+
+@pytest.mark.parametrize("name", FAIR)
+@pytest.mark.parametrize(
+    "way", [Implicit(every=1), Implicit(every=1, by="g"), Lagrangian()], ids=["one", "by", "dual"]
+)
+def test_fairness_goals_are_kept_on_the_rows_they_are_trained_on(name, way):
+    """A free score per row (a table of logits): nothing stands in the way but the method."""
+    rng = torch.Generator().manual_seed(0)
+    y = (torch.rand(200, generator=rng) < 0.4).long()
+    g = (torch.rand(200, generator=rng) < 0.5).long()
+    scores = (torch.randn(200, generator=rng) + y - g).requires_grad_()
+    loss = sp.GoalLoss(FAIR[name], way, task=GROUPS, memory=0, warmup=0)
+    optimizer = torch.optim.Adam([scores], 0.05)
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss(scores, y, group=g).backward()
+        assert scores.grad is not None
+        assert scores.grad.isfinite().all()
+        optimizer.step()
+    given = {"group": {"g": np.array(["a", "b"])[g.numpy()]}}
+    kind = {"kind": "per-group", "by": "g"} if getattr(way, "by", None) else {}
+    rule = sp.tune(FAIR[name], y.numpy(), scores.detach().numpy(), **given, **kind)
+    assert rule.feasible
+    assert rule.value > 0.75
