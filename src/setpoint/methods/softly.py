@@ -128,7 +128,10 @@ def _zero(value: Any, grid: np.ndarray, place: int) -> float | None:
     """Where a function is 0 beside a point of a grid; None where it does not cross."""
     low, middle, high = grid[max(place - 1, 0)], grid[place], grid[min(place + 1, len(grid) - 1)]
     for a, b in ((low, middle), (middle, high)):
-        if a < b and value(a) * value(b) <= 0:
+        ends = value(a), value(b)
+        if 0 in ends:
+            return float((a, b)[ends.index(0)])
+        if a < b and (ends[0] > 0) != (ends[1] > 0):
             return brentq(value, a, b, xtol=1e-15)  # type: ignore[return-value]
     return None
 
