@@ -507,3 +507,16 @@ def test_fairness_goals_are_kept_on_the_rows_they_are_trained_on(name, way):
     rule = sp.tune(FAIR[name], y.numpy(), scores.detach().numpy(), **given, **kind)
     assert rule.feasible
     assert rule.value > 0.75
+
+
+def test_a_loss_moved_to_another_type_goes_on_pooling():
+    loss = sp.GoalLoss("minimize fnr_at_fpr(0.2)", "implicit", every=2, pool=200)
+    for i in range(230):
+        z, y = rows(40, seed=i)
+        loss(z, y.float())
+    before = float(loss.program.reader.thresholds)
+    loss.double()
+    for i in range(230):
+        z, y = rows(40, seed=i)
+        loss(z + 5, y.float())
+    assert float(loss.program.reader.thresholds) == pytest.approx(before + 5, abs=0.5)

@@ -109,11 +109,12 @@ class Keeper(nn.Module):
 
     def _plain(self) -> tuple[Ring, tuple[np.ndarray, ...]]:
         """Arrays that share the memory of the buffers; made anew where those were replaced."""
-        held = self._buffers
-        if self._ring is None or self._ring[0] is not held["calls"]:
+        held, scores = self._buffers, self.pool._buffers["scores"]
+        known = self._ring
+        if known is None or known[0] is not held["corrected"] or known[1] is not scores:
             own = tuple(held[name].numpy() for name in ("calls", "last", "corrected"))  # type: ignore[union-attr]
-            self._ring = held["calls"], self.pool.ring(), own
-        return self._ring[1:]
+            self._ring = known = held["corrected"], scores, self.pool.ring(), own
+        return known[2:]
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy takes arrays of its own buffers."""
