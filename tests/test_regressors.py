@@ -333,3 +333,12 @@ def test_a_method_with_options(table):
     reg = sp.GoalRegressor("minimize mae", "linear", Errors(squared_error=0.5), **QUICK).fit(X, y)
     assert reg.comparison_.chosen == "linear, errors"
     assert len(reg.comparison_.members) == 4
+
+
+def test_bins_without_rows_are_remarked_upon():
+    X, y = np.arange(60.0)[:, None], np.arange(60.0)
+    made = sp.GoalRegressor('minimize worst(mae, by="bin")', "linear", edges=[100.0, 200.0])
+    made.set_params(epochs=2, compare=False, method="errors").fit(X, y)
+    assert any("2 of 3 target bins hold no row" in note for note in made.notes_)
+    with pytest.raises(sp.KindError, match="edges must be numbers"):
+        made.set_params(edges=["a"]).fit(X, y)

@@ -74,9 +74,10 @@ def real_task(
     if edges is not None:
         if isinstance(edges, str) or not isinstance(edges, Iterable):
             raise KindError(f"edges={edges!r}: the inner edges of the target bins, rising numbers")
-        if declared.edges not in (None, tuple(float(e) for e in edges)):
+        made = Task.regression(edges, declared.groups)  # or refuses
+        if declared.edges not in (None, made.edges):
             raise KindError("edges are declared twice, in the task and as edges=, and differ")
-        declared = Task.regression(edges, declared.groups)
+        declared = made
     notes: tuple[str, ...] = ()
     found = declared.edges
     parts = [goal.objective, *(side for c in goal.constraints for side in c.sides)]
@@ -88,6 +89,11 @@ def real_task(
             f"target bins: ten of equal width over the targets fitted, {ends}, since none were "
             "declared; say edges=[…] for your own",
         )
+    if found:
+        counts = np.bincount(np.digitize(y, found), minlength=len(found) + 1)
+        empty = int((counts == 0).sum())
+        few = f"{empty} of {len(counts)} target bins hold no row that is fitted; "
+        notes += (f"{few}edges={list(found)!r}, targets {y.min():g} to {y.max():g}",) * (empty > 0)
     values = {name: np.unique(groups[name]).tolist() for name in goal.columns}
     return Task.regression(found, values), notes
 
