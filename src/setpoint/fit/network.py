@@ -27,12 +27,11 @@ from setpoint._core.errors import GoalError, KindError
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
-from setpoint.expressions import AtK, take_in
+from setpoint.expressions import take_in
 from setpoint.fit.by_group import point_by_group
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
 from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Method, SoftSet
-from setpoint.methods.aims import curve_of
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, Rows
 from setpoint.training.distributed import rank, world_size
@@ -108,9 +107,9 @@ def fit_network(
     settings: Settings,
 ) -> Fitted:
     """Train a network on a goal by a method, judged after every epoch on the tune rows."""
-    method = _sized(method, goal, len(tune.target))
     fit = _Fit(goal, task, build, rows, tune, settings)
-    fit.by = method.by if isinstance(method, Implicit) else None
+    if isinstance(method, Implicit):
+        method, fit.by = method.sized(goal, len(tune.target)), method.by
     if isinstance(method, CrossEntropy) and method.class_weight == "search":
         return fit.searched()
     why = method.refusal(goal, task)
@@ -320,14 +319,6 @@ class _Fit:
             if isinstance(tensor, Tensor):
                 digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
         return digest.hexdigest()
-
-
-def _sized(method: Method, goal: Goal, rows: int) -> Method:
-    """A method for the first k rows, with k as a share of the rows that judge it."""
-    leaf = curve_of(goal)
-    if not isinstance(method, Implicit) or not isinstance(leaf, AtK) or method.share is not None:
-        return method
-    return replace(method, share=min(leaf.k, rows - 0.5) / rows)
 
 
 def batch_size(target: Tensor, task: Task) -> int:

@@ -28,6 +28,7 @@ from typing import Any
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
+from setpoint.expressions import AtK
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.methods.aims import aim_objection, aim_of, curve_of
 from setpoint.methods.cells import Cells
@@ -170,6 +171,13 @@ class Implicit(Method):
         else:
             moving = Thresholds(_slots(lowered.cells, self.by), aim.count, self.sharpness)
         return ImplicitProgram(goal, lowered, moving, aim, self)
+
+    def sized(self, goal: Goal, rows: int) -> Implicit:
+        """The same with ``share`` of k in so many rows, where the goal is about the first k."""
+        leaf = curve_of(goal)
+        if not isinstance(leaf, AtK) or self.share is not None:
+            return self
+        return replace(self, share=min(leaf.k, rows - 0.5) / rows)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         if not isinstance(program, ImplicitProgram):
