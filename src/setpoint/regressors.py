@@ -14,14 +14,14 @@ from torch import nn
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
-from setpoint.decisions.evaluate import Evaluation, Kept
+from setpoint.decisions.evaluate import Evaluation
 from setpoint.decisions.problem import Problem
 from setpoint.expressions import take_groups
-from setpoint.expressions.constraint import SLACK
 from setpoint.fit import real_files
 from setpoint.fit.fitting import refuse_columns
 from setpoint.fit.job import Encoder
 from setpoint.fit.network import Settings, device_of
+from setpoint.fit.real_comparison import kept_at
 from setpoint.fit.real_fitting import fit_real
 from setpoint.fit.real_members import RealJob, RealMember, members_of
 from setpoint.fit.real_targets import columns_of, read_targets, real_task
@@ -287,11 +287,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         weight = _weights(sample_weight, len(predicted))
         columns = columns_of(self.task_, target, predicted, weight, groups)
         point = Problem.ground(goal, columns).judge(columns)
-        kept = tuple(
-            Kept(str(c), side, e <= SLACK, max(e, 0.0) if e > SLACK else 0.0)
-            for c, side, e in zip(goal.constraints, point.sides, point.excess, strict=True)
-        )
-        return Evaluation(goal, point.value, kept, len(predicted))
+        return Evaluation(goal, point.value, kept_at(goal, point), len(predicted))
 
     # --- files -----------------------------------------------------------------------------------
 

@@ -275,28 +275,9 @@ def test_a_gap_that_may_be_is_used_up_on_the_better_side(name):
 
 
 @pytest.mark.parametrize("name", BATCHES)
-@pytest.mark.parametrize("case", PINNED | AREAS)
-def test_at_points_that_constraints_give(case, name):
-    rows, goal, _, options = setting(case, name)
-    value, gradient = found(goal, rows, **options)
-    _, cost, slope = truth(case, name)
-    assert value == pytest.approx(cost, abs=1e-9)
-    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", BATCHES)
-@pytest.mark.parametrize("case", FREE)
-def test_at_the_best_threshold_the_gradient_is_the_partial_one(case, name):
-    rows, goal, _, options = setting(case, name)
-    value, gradient = found(goal, rows, **options)
-    _, cost, slope = truth(case, name)
-    assert value == pytest.approx(cost, abs=1e-9)
-    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", BATCHES)
-@pytest.mark.parametrize("case", SEVERAL)
-def test_thresholds_that_hang_together(case, name):
+@pytest.mark.parametrize("case", CASES)
+def test_loss_and_gradient_are_those_of_the_oracle(case, name):
+    """At points that constraints give, at free optima, and at thresholds that hang together."""
     rows, goal, _, options = setting(case, name)
     value, gradient = found(goal, rows, **options)
     _, cost, slope = truth(case, name)

@@ -148,7 +148,7 @@ def compare(
     points = {name: problem.judge(columns) for name, _, columns in found}
     ranks = {name: point.rank(goal.sign) for name, point in points.items()}
     order = sorted(found, key=lambda f: ranks[f[0]], reverse=True)
-    fared = tuple(Fared(n, d, points[n].value, _kept(goal, points[n])) for n, d, _ in order)
+    fared = tuple(Fared(n, d, points[n].value, kept_at(goal, points[n])) for n, d, _ in order)
     by_name = {f.name: f for f in fared}
     driven = [f.name for f in fared if f.driven]
     plain = [f.name for f in fared if not f.driven]
@@ -195,7 +195,8 @@ def _sentence(goal: Goal, fared: Mapping[str, Fared], chosen: str, gain: Gain | 
     return f"{verdict}: {said}. {chosen} is taken."
 
 
-def _kept(goal: Goal, point: Point) -> tuple[Kept, ...]:
+def kept_at(goal: Goal, point: Point) -> tuple[Kept, ...]:
+    """How each constraint stands at a point."""
     return tuple(
         Kept(str(c), side, e <= SLACK, max(e, 0.0) if e > SLACK else 0.0)
         for c, side, e in zip(goal.constraints, point.sides, point.excess, strict=True)
