@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.decisions import DecisionRule, tune
-from setpoint.fit.network import labelled
+from setpoint.fit.scored import labelled
 from setpoint.goals import Goal, Task
 from setpoint.training.running import RunningLoss
 

@@ -19,7 +19,7 @@ from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
 from setpoint.expressions import take_in
 from setpoint.fit.labels import Labels
-from setpoint.fit.network import labelled
+from setpoint.fit.scored import labelled
 from setpoint.goals import Goal, Task
 from setpoint.methods import Costs, CrossEntropy, Method
 

@@ -5,6 +5,7 @@ soft-set        one run; several classes start with a quarter of cross-entropy
 lagrangian      the same
 costs           a run of cross-entropy, its threshold made ½ and its multipliers settled; then costs
 implicit        a run of cross-entropy, then on thresholds that follow the scores; the better kept
+exact           a run of cross-entropy, then all rows at once; of many rows, as for costs
 pairwise        one run
 """
 
@@ -27,17 +28,20 @@ from setpoint._core.errors import GoalError, KindError
 from setpoint.decisions.problem import Problem
 from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
-from setpoint.expressions import take_in
 from setpoint.fit.by_group import point_by_group
+from setpoint.fit.exact import fit_exact
+from setpoint.fit.exact_verdict import Verdict
+from setpoint.fit.scored import scored
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Method, SoftSet
+from setpoint.methods import Costs, CrossEntropy, Exact, Implicit, Lagrangian, Method, SoftSet
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, Rows
 from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import Listener
 from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
 
+WHOLE = 200_000  #: rows up to which the exact problem is solved over all of them at once
 #: share of the steps that soft-set starts with cross-entropy, for several classes or constraints
 WARMUP = 0.25
 #: powers of the inverse class frequencies that a search of class weights tries
@@ -87,14 +91,7 @@ class Fitted:
     notes: tuple[str, ...]
     loss: GoalLoss
     finished: bool
-
-
-def probabilities(outputs: Tensor, task: Task) -> np.ndarray:
-    """Scores from outputs, in float64: sigmoid, or softmax over classes."""
-    z = outputs.double()
-    z = z.reshape(len(z)) if task.kind == "binary" else z
-    p = F.softmax(z, 1) if task.kind == "multiclass" else torch.sigmoid(z)
-    return p.cpu().numpy()
+    verdict: Verdict | None = None  #: on the exact problem, where it was solved
 
 
 def fit_network(
@@ -115,7 +112,11 @@ def fit_network(
     why = method.refusal(goal, task)
     if why is not None:
         raise GoalError(why)
-    if isinstance(method, Costs | Implicit):
+    if isinstance(method, Exact):
+        method = fit.formed(method)
+        if method.form == "whole":
+            return fit.whole(method)
+    if isinstance(method, Costs | Implicit | Exact):
         return fit.second(method)
     return fit.alone(method)
 
@@ -171,14 +172,50 @@ class _Fit:
         history = [row for r in runs for row in r.history]
         return Fitted(model, history, runs, (note,), loss, all(r.finished for r in runs))
 
-    def second(self, method: Costs | Implicit) -> Fitted:
+    def formed(self, method: Exact) -> Exact:
+        """The method in the form that suits the rows."""
+        n = len(self.rows.target)
+        if method.form == "auto":
+            few = n <= WHOLE and world_size() == 1
+            method = replace(method, form="whole" if few else "eliminated")
+        steps = self.settings.epochs * self.batches.count()
+        return replace(method, anneal=steps, rows=n if method.form == "table" else method.rows)
+
+    def whole(self, method: Exact) -> Fitted:
+        """Cross-entropy first; then the exact problem over all rows, judged on the tune rows."""
+        plain = CrossEntropy()
+        model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
+        if not first.finished:
+            return Fitted(model, first.history, (first,), (), loss, False)
+        rows, tune, settings = self.rows, self.tune, self.settings
+        solved = fit_exact(
+            self.goal,
+            model,
+            rows.inputs,
+            rows.target,
+            task=self.task,
+            weight=rows.weight,
+            group=rows.codes or None,
+            tune=(tune.inputs, tune.target, tune.weight, tune.codes or None),
+            method=method,
+            judge=lambda model: self.judge(model).rank,
+            seed=settings.seed,
+            listener=settings.listener,
+            checkpoint=self._place("exact"),
+            fingerprint=self._fingerprint(method, 0.0, model),
+        )
+        notes = (f'method="exact": {solved.verdict.brief()}',)
+        history = first.history + solved.history
+        return Fitted(model, history, (first,), notes, loss, solved.finished, solved.verdict)
+
+    def second(self, method: Costs | Implicit | Exact) -> Fitted:
         """Cross-entropy first; where it ends the method starts."""
         plain = CrossEntropy()
         model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
         if not first.finished:
             return Fitted(model, first.history, (first,), (), loss, False)
         plain, notes, rate = copy.deepcopy(model.state_dict()), (), self._rate(method)
-        if isinstance(method, Costs):
+        if not isinstance(method, Implicit):
             rate /= 3
             threshold = self._threshold(model)
             if threshold is not None and self._shifted(model, threshold):
@@ -245,14 +282,7 @@ class _Fit:
 
     def _columns(self, outputs: Tensor) -> Any:
         tune = self.tune
-        scores = probabilities(outputs, self.task)
-        return take_in(
-            replace(self.task, score="probability"),
-            labelled(tune.target, self.task),
-            scores=scores,
-            sample_weight=None if tune.weight is None else tune.weight.cpu().numpy(),
-            group=tune.groups or None,
-        ).on_host()
+        return scored(self.task, outputs, tune.target, tune.weight, tune.groups)
 
     def _threshold(self, model: nn.Module) -> float | None:
         """The best threshold of a binary task on the tune rows, if it is one."""
@@ -274,7 +304,7 @@ class _Fit:
         model.load_state_dict(state)
         return False
 
-    def _settled(self, method: Costs, model: nn.Module, threshold: float) -> Costs:
+    def _settled(self, method: Any, model: nn.Module, threshold: float) -> Any:
         """The method with multipliers that make the goal choose this threshold."""
         program: Any = method.lower(self.goal, self.task)
         if method.multipliers is not None or not program.start.numel():
@@ -368,17 +398,6 @@ def _entropy(outputs: Tensor, part: Part, task: Task) -> float:
     if part.weight is None:
         return float(each.mean())
     return float((each * part.weight).sum() / part.weight.sum().clamp(min=1e-30))
-
-
-def labelled(target: Tensor, task: Task) -> np.ndarray:
-    """Targets in the task's own labels."""
-    y = target.cpu().numpy()
-    if task.kind == "multiclass":
-        return np.array(task.classes)[y]
-    if task.kind == "multilabel" or task.positive is None or isinstance(task.positive, bool):
-        return y.astype(bool)
-    rest = f"not {task.positive}" if isinstance(task.positive, str) else task.positive + 1
-    return np.where(y.astype(bool), task.positive, rest)
 
 
 def device_of(name: str) -> torch.device:

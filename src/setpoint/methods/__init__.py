@@ -3,6 +3,7 @@
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.errors import Errors
+from setpoint.methods.exact import Exact
 from setpoint.methods.implicit import Implicit
 from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method, Recovered
@@ -17,6 +18,7 @@ __all__ = [
     "CrossEntropy",
     "Implicit",
     "Errors",
+    "Exact",
     "Lagrangian",
     "Method",
     "Pairwise",

@@ -100,11 +100,15 @@ class Costs(Method):
         tables, side, _ = lowered.cells.shape
         several = task.kind == "multiclass"
         reader = HardClasses(tables, side) if several else HardSteps(tables)
+        return CostsProgram(lowered, reader, self.started(lowered), self)
+
+    def started(self, lowered: Lowered) -> list[float]:
+        """The multipliers to start from."""
         m = len(lowered.constraints)
         start = [1.0] * m if self.multipliers is None else list(self.multipliers)
         if len(start) != m:
             raise KindError(f"multipliers holds {len(start)} numbers for {m} constraints")
-        return CostsProgram(lowered, reader, start, self)
+        return start
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)

@@ -9,6 +9,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.errors import Errors
+from setpoint.methods.exact import Exact
 from setpoint.methods.implicit import Implicit
 from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method
@@ -22,6 +23,7 @@ METHODS: dict[str, type[Method]] = {
     "pairwise": Pairwise,
     "implicit": Implicit,
     "lagrangian": Lagrangian,
+    "exact": Exact,
     "errors": Errors,
 }
 

@@ -2,6 +2,7 @@
 
 from setpoint.programs.duals import DUALS, Additive, Dual, External, Swap, dual
 from setpoint.programs.exchange import Exchange
+from setpoint.programs.problem import Problem
 from setpoint.programs.stream import Priced, StreamProgram
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "External",
     "Exchange",
     "Priced",
+    "Problem",
     "StreamProgram",
     "Swap",
     "dual",

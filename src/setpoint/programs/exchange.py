@@ -11,6 +11,7 @@ class Exchange(ABC):
     """Sums and rows over processes; whoever runs a program provides one."""
 
     world: int  #: number of processes
+    rank: int  #: the number of this one among them
 
     @abstractmethod
     def summed(self, x: Tensor) -> Tensor:

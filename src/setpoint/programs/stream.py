@@ -53,7 +53,11 @@ class StreamProgram(nn.Module, ABC):
     follows: bool = False  #: whether it moves with the optimiser's step too
     refreshes: bool = False  #: whether it can be set anew from many rows at once
     together: bool = False  #: whether a batch must come as a whole
+    indexed: ClassVar[bool] = False  #: whether it keeps something for each row, by its number
+    exact: ClassVar[bool] = False  #: whether ``measure`` gives by how much the totals change
+    population: int = 0  #: rows there are in all, where it is exact
     short: Any = None  #: the whole step of the commonest batch in one call, where there is one
+    paced: bool = False  #: whether that call wants the multipliers and the number of the step too
     shape: tuple[int, ...]
     start: Tensor
 
@@ -64,6 +68,20 @@ class StreamProgram(nn.Module, ABC):
     @abstractmethod
     def mass(self, rows: Any) -> tuple[Any, int]:
         """Σ wᵢ and the number of rows."""
+
+    def place(
+        self, rows: Any, row: Any, exchange: Exchange | None, prices: Tensor, on: Any
+    ) -> None:
+        """Find the rows of a batch among those it keeps something for; before ``settle``.
+
+        Called in training where ``indexed``; ``row`` holds their numbers, ``prices`` are those the
+        batch will be pulled by, and ``on`` is as for ``pull``.
+        """
+
+    def gathered(self, exchange: Exchange | None) -> dict[str, Tensor]:
+        """What the state of all processes together has otherwise than this one's."""
+        del exchange
+        return {}
 
     def settle(self, rows: Any, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
         """Move what the program keeps beside the totals, such as thresholds; before ``measure``.
@@ -86,7 +104,11 @@ class StreamProgram(nn.Module, ABC):
 
     @abstractmethod
     def measure(self, rows: Any, step: Tensor) -> tuple[Any, Any]:
-        """The batch's totals Σ wᵢ c(zᵢ), and whatever ``pull`` wants to remember."""
+        """The batch's totals Σ wᵢ c(zᵢ), and whatever ``pull`` wants to remember.
+
+        Of an ``exact`` program in training: by how much the batch changes the totals of all rows
+        seen so far, in float64, always finite.
+        """
 
     @abstractmethod
     def price(self, totals: Any, multipliers: Any) -> Priced:

@@ -79,9 +79,12 @@ class FirstOrder:
         return self.learning_rate * rise * (self.final + (1 - self.final) * fall)
 
     def step(self, optimiser: torch.optim.Optimizer, step: int, steps: int) -> None:
-        """Move by the gradients that are there, and forget them."""
+        """Move by the gradients that are there, and forget them.
+
+        A group of parameters with a ``scale`` moves at that multiple of the rate.
+        """
         for group in optimiser.param_groups:
-            group["lr"] = self.rate(step, steps)
+            group["lr"] = self.rate(step, steps) * group.get("scale", 1.0)
         if math.isfinite(self.clip):
             given = [p for group in optimiser.param_groups for p in group["params"]]
             nn.utils.clip_grad_norm_(given, self.clip)

@@ -12,7 +12,6 @@ a linear program.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,74 +23,10 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint.programs.duals import Additive, Dual, Equal, one_sided
+from setpoint.programs.problem import Problem
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.mixture import best_feasible, excess
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Minimise f(x) subject to c(x) <= 0 and e(x) = 0.
-
-    Parameters
-    ----------
-    objective : callable
-        f: tensor -> scalar tensor.
-    constraints, equations : callable, optional
-        c and e: tensor -> tensor (m,).
-    proxies : callable, optional
-        ṽ: tensor -> tensor (m,), inequalities first: what x descends in place of v = (c, e).
-    noisy : bool
-        Whether the functions take a ``torch.Generator`` as a second argument.
-    """
-
-    objective: Callable[..., Tensor]
-    constraints: Callable[..., Tensor] | None = None
-    equations: Callable[..., Tensor] | None = None
-    proxies: Callable[..., Tensor] | None = None
-    noisy: bool = False
-
-    def violations(self, *x: Any) -> tuple[Tensor, Equal]:
-        """V at x, and which of them are equations."""
-        parts = [f(*x).reshape(-1) if f else None for f in (self.constraints, self.equations)]
-        found = [part for part in parts if part is not None]
-        counts = [0 if part is None else len(part) for part in parts]
-        equal = (False,) * counts[0] + (True,) * counts[1]
-        return torch.cat(found) if found else x[0].new_zeros(0), equal
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What the solver came to.
-
-    Attributes
-    ----------
-    x : torch.Tensor
-        The last iterate.
-    best : torch.Tensor
-        The best snapshot that keeps the constraints; where none does, the one nearest to it.
-    objective : float
-        F at ``best``.
-    violations : numpy.ndarray
-        (m,) v at ``best``.
-    multipliers : numpy.ndarray
-        (m,) what a unit of each costs.
-    objectives, snapshots : numpy.ndarray
-        (S,) f and (S, m) v of the snapshots, for ``best_mixture``.
-    status : str
-        How it ended, as a sentence.
-    state : dict
-        To go on from; plain tensors and numbers.
-    """
-
-    x: Tensor
-    best: Tensor
-    objective: float
-    violations: np.ndarray
-    multipliers: np.ndarray
-    objectives: np.ndarray
-    snapshots: np.ndarray
-    status: str
-    state: dict[str, Any] = field(repr=False)
+from setpoint.solvers.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -147,6 +82,11 @@ class PrimalDual:
         until : int, optional
             Stop after so many of the steps.
         """
+        if problem.bounded or problem.regulariser is not None or not isinstance(x, Tensor):
+            raise DataError(
+                "primal-dual moves one tensor without bounds or a regulariser; write the bounds as "
+                "constraints, or take ExactPenalty"
+            )
         x = x.detach().clone().requires_grad_()
         optimiser = self.primal.start([x])  # type: ignore[list-item]
         _, equal = problem.violations(*self._given(problem, x.detach(), 0))

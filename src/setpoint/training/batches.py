@@ -17,12 +17,13 @@ from setpoint._core.errors import DataError, KindError
 
 
 class Rows(NamedTuple):
-    """Some rows: what goes into the model, and what should come out."""
+    """Some rows: what goes into the model, what should come out, and their numbers among all."""
 
     inputs: Any
     target: Tensor
     weight: Tensor | None = None
     group: Any = None
+    index: Tensor | None = None
 
 
 class Batches(ABC):
@@ -45,7 +46,8 @@ class Batches(ABC):
 class InMemory(Batches):
     """Rows held as tensors on one device; each epoch is one permutation of them.
 
-    The batches of an epoch differ in size by one row at most, so there is no small last one.
+    The batches of an epoch differ in size by one row at most, so there is no small last one. Each
+    knows its rows' numbers, which are those among all rows, whatever the share.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ class InMemory(Batches):
         rank, world = self.share
         for i in range(start, k):
             part = order[i * n // k : (i + 1) * n // k][rank::world]
-            yield Rows(*(taken(column, part) for column in self.rows))
+            rows = Rows(*(taken(column, part) for column in self.rows))
+            yield rows if rows.index is not None else rows._replace(index=part)
 
     def held(self) -> Rows | None:
         rank, world = self.share
@@ -88,7 +91,7 @@ class InMemory(Batches):
 
 @dataclass(frozen=True, eq=False)
 class Loaded(Batches):
-    """Batches from a loader, as tuples (inputs, target[, weight[, group]]) or mappings.
+    """Batches from a loader, as tuples (inputs, target[, weight[, group[, index]]]) or mappings.
 
     With ``loader.generator`` the order of an epoch follows from the seed; without, it is the
     loader's own, and a run taken up in the middle of an epoch sees other batches.
@@ -120,9 +123,9 @@ class Loaded(Batches):
     def _rows(self, batch: Any) -> Rows:
         if isinstance(batch, Mapping):
             batch = tuple(batch.get(name) for name in Rows._fields)
-        if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 4:
+        if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 5:
             raise KindError(
-                "a loader must give (inputs, target), then perhaps weight and group; "
+                "a loader must give (inputs, target), then perhaps weight, group and index; "
                 f"got {type(batch).__name__}"
             )
         return Rows(*(moved(part, self.device) for part in batch))

@@ -33,13 +33,16 @@ def summed(parts: list[Any], like: Tensor, group: Any = None) -> list[Any]:
     Parts are tensors on a device, or arrays and numbers on the host, and come back as they were.
     """
     given = [torch.as_tensor(part, device=like.device) for part in parts]
-    wide = torch.float64 if like.device.type == "cpu" else like.dtype
+    exact = given[0].dtype == torch.float64  # totals that are never forgotten are kept so
+    wide = torch.float64 if exact or like.device.type == "cpu" else like.dtype
     joined = torch.cat([part.reshape(-1).to(wide) for part in given])
     dist.all_reduce(joined, group=group)
     whole = joined.split([part.numel() for part in given])
     tensors = [x.view_as(p) for x, p in zip(whole, given, strict=True)]
     if isinstance(parts[0], Tensor):
-        return [x.to(like.dtype) for x in tensors]
+        return [tensors[0] if exact else tensors[0].to(like.dtype)] + [
+            x.to(like.dtype) for x in tensors[1:]
+        ]
     return [x.numpy() if x.ndim else x.item() for x in tensors]
 
 
@@ -59,7 +62,7 @@ class Processes(Exchange):
     """Sums and rows over the processes of a group."""
 
     def __init__(self, group: Any = None) -> None:
-        self.group, self.world = group, world_size(group)
+        self.group, self.world, self.rank = group, world_size(group), rank(group)
 
     def summed(self, x: Tensor) -> Tensor:
         whole = x.detach().clone()

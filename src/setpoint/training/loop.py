@@ -196,8 +196,14 @@ class _Run:
 
     def save(self) -> None:
         """Write the checkpoint, on the first process only."""
-        if self.plan.checkpoint is not None and rank() == 0:
-            save_state(self.plan.checkpoint, self.state())
+        if self.plan.checkpoint is None:
+            return
+        whole = None
+        if getattr(self.loss, "indexed", False):  # every process has a part of it
+            whole = self.loss.whole_state()  # type: ignore[operator]
+        if rank() == 0:
+            state = self.state()
+            save_state(self.plan.checkpoint, state if whole is None else {**state, "loss": whole})
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -210,13 +216,13 @@ class _Run:
         self.tell(Started(plan.phase, self.epoch, plan.epochs, self.batches.count(), resumed))
         cuda = [self.device] if self.device.type == "cuda" else []
         reason = None
-        with torch.random.fork_rng(devices=cuda), _interruptions() as interrupted:
+        with torch.random.fork_rng(devices=cuda), interruptions() as interrupted:
             while reason is None:
                 reason = self.ended()
                 if reason is None:
                     reason = self.one_epoch(interrupted)
         finished = not reason.startswith("interrupted")
-        if finished and path is not None and rank() == 0:
+        if finished:
             self.save()
         if self.best is not None:
             self.model.load_state_dict(self.best["model"])
@@ -275,8 +281,9 @@ class _Run:
         self.loss.refresh(outputs, rows.target, weight=rows.weight, group=rows.group)  # type: ignore[operator]
 
     def one_step(self, rows: Any) -> None:
+        more = {"row": rows.index} if getattr(self.loss, "indexed", False) else {}
         value = self.loss(
-            self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group
+            self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group, **more
         )
         value.backward()
         steps = self.plan.epochs * self.batches.count()
@@ -336,7 +343,7 @@ def _silent(event: Event) -> None:
 
 
 @contextmanager
-def _interruptions() -> Iterator[Callable[[], bool]]:
+def interruptions() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C into an answer that can be asked for; the second raises."""
     caught = []
     if threading.current_thread() is not threading.main_thread():

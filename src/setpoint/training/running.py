@@ -7,7 +7,8 @@ totals and whose gradient is
 
 The totals that price a batch do not hold the batch itself, so the gradient is unbiased at every
 batch size, and a batch that comes in n parts gives the same gradient as the whole. They forget:
-after ``memory`` further rows a row counts 1/e.
+after ``memory`` further rows a row counts 1/e. A program that keeps something for each row is
+*exact*: it says by how much a batch changes the totals of all rows, and nothing is forgotten.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RunningLoss(nn.Module):
     program : StreamProgram
     memory : float
         Rows after which a row counts 1/e in the running totals. 0: every batch is priced at its own
-        totals, which is biased for small batches.
+        totals, which is biased for small batches. Of no account where the program is exact.
     warmup : int
         Steps of the program's base loss alone, while totals are gathered; at least the first step
         is one unless ``memory`` is 0.
@@ -63,7 +64,7 @@ class RunningLoss(nn.Module):
     Attributes
     ----------
     totals : torch.Tensor
-        Running totals Σ wᵢ c(zᵢ), fading.
+        Running totals Σ wᵢ c(zᵢ), fading; float64 and of all rows where the program is exact.
     multipliers : torch.Tensor
         One per constraint.
     steps : torch.Tensor
@@ -94,11 +95,13 @@ class RunningLoss(nn.Module):
                 f'accumulate={accumulate}: correction="soft" and pool=0 take thresholds from a '
                 "whole batch; leave accumulate at 1, or correction and pool as they are"
             )
+        if program.exact:
+            _check_exact(memory, accumulate)
         self.program = program
         self.memory, self.warmup, self.accumulate = float(memory), int(warmup), int(accumulate)
         self.process_group = process_group
         zero = torch.zeros(program.shape)
-        self.register_buffer("totals", zero)
+        self.register_buffer("totals", zero.double() if program.exact else zero)
         self.register_buffer("prices", zero.clone())
         self.register_buffer("multipliers", program.start.clone())
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
@@ -116,16 +119,26 @@ class RunningLoss(nn.Module):
         self._brief = False  #: whether the first calls are over and the short way may be taken
 
     def forward(
-        self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
+        self,
+        outputs: Tensor,
+        target: Any,
+        *,
+        weight: Any = None,
+        group: Any = None,
+        row: Any = None,
     ) -> Tensor:
-        """The loss on a batch: a scalar, finite for every finite input."""
+        """The loss on a batch: a scalar, finite for every finite input.
+
+        ``row`` holds the number of each row among all rows; only losses that are ``indexed`` ask
+        for it.
+        """
         if self._brief and weight is None and _common(outputs, target) and self.training:
             return self._briefly(outputs, target)
         kind = outputs.device.type if isinstance(outputs, Tensor) else "cpu"
         if torch.is_autocast_enabled(kind):  # sums and prices are never narrowed
             with torch.autocast(kind, enabled=False):
-                return self._loss(outputs, target, weight, group)
-        return self._loss(outputs, target, weight, group)
+                return self._loss(outputs, target, weight, group, row)
+        return self._loss(outputs, target, weight, group, row)
 
     def _briefly(self, outputs: Tensor, target: Tensor) -> Tensor:
         """What ``_loss`` does, by the program's short way."""
@@ -133,10 +146,12 @@ class RunningLoss(nn.Module):
         held = self._buffers
         if not known or known[0] is not held["totals"] or known[1] is not held["prices"]:
             views = self._state(True)
-        totals, prices = views
+        totals, prices, *more = views
+        if self._program.paced:
+            more = *(more or [totals[0, :0]]), int(held["steps"])  # type: ignore[arg-type]
         target = target if target.dtype is torch.float32 else target.float()
         fading = math.exp(-outputs.shape[0] / self.memory)
-        found = self._program.short(outputs.detach(), target, totals, prices, fading)
+        found = self._program.short(outputs.detach(), target, totals, prices, fading, *more)
         if found is None:
             return self._loss(outputs, target, None, None)
         value, gradient = found
@@ -145,7 +160,9 @@ class RunningLoss(nn.Module):
         result.detach().fill_(value)
         return result
 
-    def _loss(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Tensor:
+    def _loss(
+        self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any = None
+    ) -> Tensor:
         program, world = self._program, world_size(self.process_group)
         if world > 1 and program.gathers:
             own, (everyone, target, weight) = gathered(
@@ -156,6 +173,9 @@ class RunningLoss(nn.Module):
             own, rows = None, program.rows(outputs, target, weight, group)
         if not torch.compiler.is_compiling():
             self._look(rows)
+        if program.indexed and self.training:
+            on = self.steps >= max(self.warmup, 1)
+            program.place(rows, row, self._exchange(), self.prices, on)
         if program.settles and self.training:
             program.settle(rows, self.steps, self._exchange(), not self.memory)
         value, gradient = self._advance(rows, world)
@@ -165,6 +185,19 @@ class RunningLoss(nn.Module):
 
     def _exchange(self) -> Processes | None:
         return Processes(self.process_group) if world_size(self.process_group) > 1 else None
+
+    @property
+    def indexed(self) -> bool:
+        """Whether it keeps something for each row and asks for ``row``."""
+        return self._program.indexed
+
+    def whole_state(self) -> dict[str, Any]:
+        """``state_dict``, with what is shared out over processes put together.
+
+        Every process must call it at once. It can be loaded by any number of processes.
+        """
+        more = self._program.gathered(self._exchange()) if self._program.indexed else {}
+        return {**self.state_dict(), **{f"program.{name}": x for name, x in more.items()}}
 
     @property
     def settles(self) -> bool:
@@ -221,12 +254,19 @@ class RunningLoss(nn.Module):
         if self.memory:
             on = (steps >= max(self.warmup, 1)) * 1.0
             gradient = program.pull(rows, kept, old[1], on, step, per_row * world)
-            if self.accumulate == 1:
+            if program.exact:  # multipliers rest while rows come by for the first time
+                known = (steps * count >= program.population) * 1.0
+                fading, last = 1 - known * count / program.population, True
+                new = totals + old[0]
+            elif self.accumulate == 1:
                 fading, last = exponential(-count / self.memory), True
                 new = totals + old[0] * fading
             else:
                 new, fading, last = self._joined(small, totals, old[0], count)
-            priced = program.price(new * inverse(program.whole(new)), multipliers)
+            at = new * inverse(program.whole(new))
+            if program.exact and not rows.host:
+                at = at.to(rows.logits.dtype)
+            priced = program.price(at, multipliers)
         else:
             on = (steps >= self.warmup) * 1.0
             priced = program.price(totals * per_row, multipliers)
@@ -278,7 +318,9 @@ class RunningLoss(nn.Module):
         self, old: Any, totals: Any, priced: Priced, share: Any, last: Any, base: Any
     ) -> None:
         """Take totals, prices and multipliers over, unless the batch was not finite."""
-        finite = whole(priced.prices) + 0 * base
+        finite = whole(priced.prices)
+        if not self._program.exact:  # whose totals are finite, and must follow what it keeps
+            finite = finite + 0 * base
         good = (finite - finite == 0) & last
         new = [totals, priced.prices]
         if self._constrained:
@@ -317,7 +359,10 @@ class RunningLoss(nn.Module):
         for module, buffers in before:
             for name, old in buffers.items():
                 new = module._buffers[name]
-                if new is not None and new.dtype in (torch.float16, torch.bfloat16):
+                if new is None:
+                    continue
+                kept = module is self and name == "totals" and self._program.exact
+                if new.dtype in (torch.float16, torch.bfloat16) or kept:
                     module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
 
@@ -383,4 +428,17 @@ def _check(memory: Any, warmup: Any, accumulate: Any) -> None:
         raise KindError(
             f"accumulate={accumulate} needs running totals: a part of a batch cannot be priced at "
             "totals that are not there yet; leave memory as it is"
+        )
+
+
+def _check_exact(memory: Any, accumulate: Any) -> None:
+    if not memory:
+        raise KindError(
+            "memory=0 prices each batch at its own totals, and a table knows those of all rows; "
+            "leave memory as it is"
+        )
+    if accumulate > 1:
+        raise KindError(
+            f"accumulate={accumulate}: a table of rows moves with every call; leave accumulate at "
+            '1 and take larger batches, or form="eliminated", which can wait'
         )
