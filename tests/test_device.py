@@ -95,6 +95,13 @@ LOSSES = {
     "implicit point": ("minimize fnr_at_fpr(0.1)", "implicit", {"every": 2}),
     "implicit curve": ("maximize auroc(max_fpr=0.2)", "implicit", {"every": 2}),
     "implicit constrained": ("maximize recall subject to precision >= 0.6", "implicit", {}),
+    "exact": ("maximize recall subject to precision >= 0.6", "exact", {"anneal": 10}),
+    "exact curve": ("maximize average_precision", "exact", {"anneal": 10}),
+    "exact classes": (
+        "maximize macro(f1)",
+        "exact",
+        {"task": sp.Task.multiclass(range(4)), "anneal": 10},
+    ),
     "lagrangian": ("maximize recall subject to precision >= 0.6", "lagrangian", {}),
     "lagrangian curve": ("maximize auroc(max_fpr=0.2)", "lagrangian", {}),
     "accumulated": ("maximize f1", "soft-set", {"accumulate": 2}),
@@ -107,10 +114,11 @@ LOSSES = {
 def test_a_loss_on_a_gpu_waits_for_nobody_and_says_what_the_host_says(name):
     goal, method, options = LOSSES[name]
     rng = torch.Generator().manual_seed(0)
-    width = {"multiclass": (4,), "dynamic": (4,), "multiclass costs": (4,), "multilabel": (3,)}
+    classes = ("multiclass", "dynamic", "multiclass costs", "exact classes")
+    width = dict.fromkeys(classes, (4,)) | {"multilabel": (3,)}
     shape = (300, *width.get(name, ()))
     logits = 2 * torch.randn(20, *shape, generator=rng, dtype=torch.float64)
-    if name in ("multiclass", "dynamic", "multiclass costs"):
+    if name in classes:
         target = torch.randint(4, (20, 300), generator=rng)
     else:
         target = (torch.rand(20, *shape, generator=rng) < 0.2).long()

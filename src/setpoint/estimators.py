@@ -32,7 +32,7 @@ from setpoint.fit.portfolio import mean_outputs
 from setpoint.fit.recipe import MODELS, Asked
 from setpoint.fit.refusing import refuse_settings
 from setpoint.fit.reporting import Story, report_of, versions
-from setpoint.fit.scikit import known_features, note_features, seed_of
+from setpoint.fit.scikit import known_features, note_features, numbers_alone, seed_of
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
 from setpoint.methods.auto import effort
@@ -358,6 +358,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             tuple(self.hidden),
             self.dropout,
             table=len(getattr(X, "shape", (0, 0))) == 2,
+            numbers=numbers_alone(X),
         )
 
     def _crossed(self, asked: Asked) -> bool:

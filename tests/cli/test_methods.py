@@ -21,7 +21,7 @@ def test_a_goal_is_taken_or_refused_with_a_sentence(run):
     assert refusals["cross-entropy"] is None
     assert "judges a ranking" in refusals["costs"]
     shown = run("methods", "maximize f1 subject to precision >= 0.5")
-    assert shown.stdout.count("yes") == 5
+    assert shown.stdout.count("yes") == 6
     assert shown.exit_code == 0
 
 

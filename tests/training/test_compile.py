@@ -5,7 +5,15 @@ import torch
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
+from setpoint.methods import (
+    Costs,
+    CrossEntropy,
+    Exact,
+    Implicit,
+    Lagrangian,
+    Pairwise,
+    SoftSet,
+)
 from setpoint.surrogates import Annealed
 
 # torch's own tracer instantiates autograd functions, and warns of it
@@ -28,6 +36,7 @@ LOSSES = {
     "implicit point": ("minimize fnr_at_fpr(0.2)", Implicit(every=2), None, {}),
     "implicit constrained": (HELD, Implicit(every=2), None, {}),
     "lagrangian constrained": (HELD, Lagrangian("swap"), None, {}),
+    "exact constrained": (HELD, Exact(anneal=5), None, {}),
 }
 SLOW = {
     "soft f1, sigmoid and cooling": (
@@ -48,6 +57,8 @@ SLOW = {
     "costs in parts": (HELD, Costs(), None, {"accumulate": 3}),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS, {}),
     "implicit curve": ("maximize auprc(min_recall=0.2)", Implicit(points=3, every=1), None, {}),
+    "exact macro f1": ("maximize macro(f1)", Exact(anneal=5), CLASSES, {}),
+    "exact labels": ("maximize macro(f1)", Exact(anneal=5), LABELS, {}),
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),
     "lagrangian parts": ("maximize auroc", Lagrangian(points=2), None, {"accumulate": 2}),
     "lagrangian equation": (

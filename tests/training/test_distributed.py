@@ -17,7 +17,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
+from setpoint.methods import (
+    Costs,
+    CrossEntropy,
+    Exact,
+    Implicit,
+    Lagrangian,
+    Pairwise,
+    SoftSet,
+)
 
 STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
@@ -34,6 +42,8 @@ LOSSES = {
     "implicit point": ("minimize fnr_at_fpr(0.1)", Implicit(every=3), None, {}),
     "implicit curve": ("maximize auprc(min_recall=0.6)", Implicit(every=3), None, {}),
     "implicit recall": (HELD, Implicit(every=3), None, {}),
+    "exact constrained": (HELD, Exact(anneal=20), None, {}),
+    "exact macro f1": ("maximize macro(f1)", Exact(anneal=20), CLASSES, {}),
     "lagrangian constrained": (HELD, Lagrangian("swap"), None, {}),
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),
     "implicit shifts": ("maximize macro(f1)", Implicit(every=10), CLASSES, {}),

@@ -13,7 +13,15 @@ from torch import nn
 
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
+from setpoint.methods import (
+    Costs,
+    CrossEntropy,
+    Exact,
+    Implicit,
+    Lagrangian,
+    Pairwise,
+    SoftSet,
+)
 from setpoint.surrogates import Annealed
 
 STEPS = 15
@@ -46,6 +54,9 @@ LOSSES = {
     "costs macro f1": ("maximize macro(f1)", Costs(), CLASSES),
     "costs mcc, classes": ("maximize mcc", Costs(), CLASSES),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS),
+    "exact constrained": (HELD, Exact(dual=100.0, anneal=3), None),
+    "exact mcc, classes": ("maximize mcc", Exact(anneal=3), CLASSES),
+    "exact labels": ("maximize macro(f1)", Exact(anneal=3), LABELS),
     "lagrangian constrained": (HELD, Lagrangian(rate=100.0, augment=10.0), None),
     "lagrangian swap": (HELD, Lagrangian("swap", rate=100.0), None),
     "lagrangian fair": ('maximize f1 subject to gap(recall, by="g") <= 0.01', Lagrangian(), GROUPS),

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 from setpoint.methods import Costs, CrossEntropy, SoftSet
-from setpoint.solvers import SOLVERS, FirstOrder, PrimalDual
+from setpoint.solvers import SOLVERS, ExactPenalty, FirstOrder, PrimalDual
 from setpoint.surrogates import Annealed
 from setpoint.training.batches import InMemory, Loaded, Rows
 from setpoint.training.checkpoint import load_state, save_state
@@ -229,7 +229,11 @@ def test_state_goes_to_a_file_and_back(tmp_path):
 
 
 def test_every_solver_is_in_the_table():
-    assert SOLVERS == {"first-order": FirstOrder, "primal-dual": PrimalDual}
+    assert SOLVERS == {
+        "first-order": FirstOrder,
+        "primal-dual": PrimalDual,
+        "exact-penalty": ExactPenalty,
+    }
 
 
 def test_the_rate_rises_and_falls():

@@ -16,7 +16,15 @@ import setpoint as sp
 from setpoint._core.errors import DataError, KindError
 from setpoint.goals import Task
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Implicit, Lagrangian, Pairwise, SoftSet
+from setpoint.methods import (
+    Costs,
+    CrossEntropy,
+    Exact,
+    Implicit,
+    Lagrangian,
+    Pairwise,
+    SoftSet,
+)
 from setpoint.surrogates import Annealed
 
 K = 3
@@ -42,6 +50,10 @@ SUMS = {
     "costs equation": ("maximize f1 subject to positive_rate == 0.3", Costs(), None),
     "costs macro f1": ("maximize macro(f1)", Costs(), CLASSES),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS),
+    "exact constrained": ("maximize recall subject to precision >= 0.8", Exact(anneal=4), None),
+    "exact fair": ('maximize f1 subject to gap(recall, by="g") <= 0.05', Exact(anneal=4), GROUPS),
+    "exact macro f1": ("maximize macro(f1)", Exact(anneal=4), CLASSES),
+    "exact labels": ("maximize macro(f1)", Exact(truncate=1.0), LABELS),
     "lagrangian constrained": (
         "maximize recall subject to precision >= 0.8",
         Lagrangian(cross_entropy=0.2),

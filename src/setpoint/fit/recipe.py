@@ -69,6 +69,7 @@ class Asked:
     hidden: tuple[int, ...] = (128, 64)
     dropout: float = 0.1
     table: bool = True  #: whether rows are a table, which trees and a linear model can be fitted on
+    numbers: int = 0  #: columns of a table that is numbers alone
 
     def recipe(self, task: Task) -> Recipe:
         """The members for a task."""
@@ -83,7 +84,7 @@ class Asked:
         if self.model != "auto" or self.method != "auto":
             return self._trees_or_method(task)
         goal = lower(self.goal)
-        found = entries(goal, task, self.effort)
+        found = entries(goal, task, self.effort, self.numbers)
         members = [self._member(e.model, e.method) for e in found]
         names = tuple(m.name for m in members)
         driven = tuple(m.name for m, e in zip(members, found, strict=True) if e.driven)

@@ -49,3 +49,16 @@ def known_features(estimator: Any, X: Any) -> Any:
     if len(X.shape) == 2:
         validate_data(estimator, X, reset=False, skip_check_array=True)
     return X
+
+
+def numbers_alone(X: Any) -> int:
+    """The columns of a table of real numbers; 0 of anything else.
+
+    >>> numbers_alone(np.zeros((5, 3))), numbers_alone([["a", 1.0]])
+    (3, 0)
+    """
+    if len(getattr(X, "shape", ())) != 2:
+        return 0
+    kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    real = all(getattr(kind, "kind", "") == "f" for kind in kinds)
+    return int(X.shape[1]) if real else 0

@@ -18,11 +18,13 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.aims import curve_of
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.exact import Exact
 from setpoint.methods.implicit import Implicit
 from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method
 from setpoint.methods.soft_set import SoftSet
 
+_WIDE = 64  #: so many columns of numbers alone look like the features of a frozen network
 _EXTREME = 0.01  #: a bound so near the end of its scale is an extreme operating point
 
 
@@ -86,8 +88,16 @@ def effort(name: str) -> Effort:
     return EFFORTS[name]
 
 
-def entries(goal: Goal, task: Task, how: Effort) -> tuple[Entry, ...]:
+def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entry, ...]:
     """The members of a portfolio for a goal.
+
+    Parameters
+    ----------
+    goal : Goal
+    task : Task
+    how : Effort
+    numbers : int
+        Columns of a table that is numbers alone; 0 where it is not.
 
     Examples
     --------
@@ -97,13 +107,15 @@ def entries(goal: Goal, task: Task, how: Effort) -> tuple[Entry, ...]:
     """
     found = [Entry(model, CrossEntropy(), "always") for model in how.models]
     far = [str(c) for c in goal.constraints if extreme(c)]
-    why = {Costs: "", Implicit: "", Lagrangian: "", SoftSet: ""}
+    why = {Costs: "", Implicit: "", Lagrangian: "", Exact: "", SoftSet: ""}
     if far:
         why[Costs] = why[Implicit] = f"{listing(far)} is an extreme operating point"
     if _partial(goal):
         why[Implicit] = f"{goal.objective} is a part of a curve"
     if goal.columns and goal.constraints:
         why[Lagrangian] = f"the goal speaks of {listing(goal.columns)}"
+    if numbers >= _WIDE:
+        why[Exact] = f"{numbers} columns of numbers look like features of another model"
     if how.driven:
         why = {method: reason or "thorough" for method, reason in why.items()}
     known = dict(task.groups)
