@@ -64,8 +64,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         else one per class or label. A classifier of scikit-learn is fitted on X as it is (text
         needs a pipeline of its own).
     method : str or Method
-        "cross-entropy", "soft-set", "costs", "pairwise", "implicit" or "lagrangian", for one
-        network; "costs" also for a classifier of scikit-learn. "auto" is cross-entropy, with
+        "cross-entropy", "soft-set", "costs", "pairwise", "implicit", "lagrangian" or "exact",
+        for one network; "costs" also for a classifier of scikit-learn. "auto" is cross-entropy, with
         metric-driven members where the portfolio has a reason for them.
     confidence : float
         Of the certificate.

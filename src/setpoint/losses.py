@@ -16,8 +16,8 @@ class GoalLoss(RunningLoss):
     ----------
     goal : Goal, str or Expression
     method : str or Method
-        "soft-set", "costs", "cross-entropy", "pairwise", "implicit", "lagrangian" or "errors"; or
-        one made with options.
+        "soft-set", "costs", "cross-entropy", "pairwise", "implicit", "lagrangian", "exact" or
+        "errors"; or one made with options.
     task : Task or str, optional
         Binary by default. Multiclass and multilabel tasks say their classes:
         ``Task.multiclass(range(5))``; group columns their values: ``Task.binary(groups=…)``.
