@@ -65,8 +65,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         needs a pipeline of its own).
     method : str or Method
         "cross-entropy", "soft-set", "costs", "pairwise", "implicit", "lagrangian" or "exact",
-        for one network; "costs" also for a classifier of scikit-learn. "auto" is cross-entropy, with
-        metric-driven members where the portfolio has a reason for them.
+        for one network; "costs" also for a classifier of scikit-learn. "auto" is cross-entropy,
+        with metric-driven members where the portfolio has a reason for them.
     confidence : float
         Of the certificate.
     task : str or Task, optional

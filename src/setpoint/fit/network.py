@@ -41,6 +41,7 @@ from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import Listener
 from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
 
+MEMORY, MANY = 8192, 400  #: rows that totals remember; rows of the rarest class, where hard ones
 WHOLE = 200_000  #: rows up to which the exact problem is solved over all of them at once
 #: share of the steps that soft-set starts with cross-entropy, for several classes or constraints
 WARMUP = 0.25
@@ -244,7 +245,8 @@ class _Fit:
         soft = isinstance(method, SoftSet | Lagrangian)
         waits = int(WARMUP * settings.epochs) if late and soft else 0
         warmup = max(1, waits * self.batches.count())
-        loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup)
+        memory = MEMORY if not isinstance(method, Exact) else self._positives(MANY)
+        loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup, memory=memory)
         loss.to(self.rows.inputs.device)
         plan = Plan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
@@ -315,6 +317,13 @@ class _Fit:
         totals, _ = program.measure(rows, torch.zeros(()))
         settled = program.multipliers_at(totals / program.whole(totals), threshold)
         return replace(method, multipliers=tuple(settled.tolist()))
+
+    def _positives(self, count: int) -> int:
+        """Rows that hold so many of the rarest class, and no fewer than usual."""
+        if self.task.kind == "multilabel":
+            return MEMORY
+        seen = torch.unique(self.rows.target, return_counts=True)[1]
+        return max(MEMORY, int(count * len(self.rows.target) / int(seen.min())))
 
     def _codes_on_host(self) -> dict[str, Tensor] | None:
         return {name: code.cpu() for name, code in self.tune.codes.items()} or None

@@ -5,14 +5,21 @@ so that its worst decision is worth 0. For a fixed model the penalised problem i
 sᵢ, so the best sᵢ is 0 or 1: the row either pays for its distance from the decision or gives the
 decision up and pays what it is worth. What is left of both is a loss that is cut off,
 
-    Σᵢ wᵢ Σ_d u[yᵢ, d] · min(ℓ_d(xᵢ), κ),
+    Σᵢ wᵢ Σ_d u[yᵢ, d] · min(−log p_d(xᵢ), κ),
 
-    binary, multilabel   ℓ_d = −log p_d, the cross-entropy of the logit,
-    multiclass           ℓ_d = log(1 + exp(−m_d)),  m_d = z_d − max_{j ≠ d} z_j, the margin of d.
+for binary and multilabel tasks, p₁ being the probability of the logit. Among several classes the
+worth of a decision is a sum over the *levels* u₁ >= u₂ >= … of the decisions of a row, best first:
+it is u_l − u_{l+1} better to decide one of the first l than one of the rest. So each level has a
+margin, and the loss of a row is
 
-For two classes the margin's loss is the cross-entropy of the logit z₁ − z₀. κ falls with the steps,
-from where nothing is given up; below log 2 no row on the wrong side would be pulled at all. The
-costs are those of ``Costs``, up to a common factor
+    Σ_l (u_l − u_{l+1}) · min(log(1 + exp(−m_l)), κ),   m_l = max first l z − max other z.
+
+Where right is all that counts there is one level, the margin of the right class over the best
+other; with two classes that is the cross-entropy of the logit z₁ − z₀. (A margin for each decision,
+weighed by its u, was tried first: it pulls a row towards all decisions that are worth something at
+once, and wrecks macro averages.) κ falls with the steps, from where nothing is given up; below
+log 2 no row on the wrong side would be pulled at all. The costs are those of ``Costs``, up to a
+common factor
 
     recall subject to precision >= α    u₊ : u₋ = 1 + λ (1 − α) : λ α
     precision subject to recall >= r    u₊ : u₋ = 1 − P + λ R / P : P    (P, R: now)
@@ -118,7 +125,7 @@ class EliminatedProgram(CostsProgram):
             return rows.weighed(cross_entropy_pull(rows) * scale)
         worth = torch.as_tensor(prices.reshape(-1, self.cells.side) * scale).to(rows.logits)
         slope = by_margin(rows, worth, least)
-        if is_tensor(on):  # whether it is on is known to the device alone
+        if isinstance(on, Tensor):  # whether it is on is known to the device alone
             slope = torch.where(on > 0, slope, cross_entropy_pull(rows) * scale)
         return rows.weighed(slope)
 

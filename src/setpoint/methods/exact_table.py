@@ -98,7 +98,8 @@ class Tabled:
     table : path, optional
         A file for the table; in memory otherwise.
     rate : float
-        How fast a broken constraint gets dearer: by exp(rate · violation) while all rows come by.
+        How fast a broken constraint gets dearer: by exp(rate · v / (1 + |v|)), v the violation,
+        while all rows come by.
     multipliers : sequence of float, optional
         Where to start, one per constraint; 1 by default.
     """
@@ -352,15 +353,20 @@ class TableProgram(GoalProgram):
         return on * priced.value + (1 - on) * base
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        """Dearer by exp(rate · v / (1 + |v|)) while all rows come by, an equation's by as much.
+
+        A floor on precision can be broken by far more than it can be held: climbing by v itself a
+        multiplier would be carried away by the first decisions, and be long in coming back.
+        """
         if self._few is not None and not is_tensor(multipliers):  # in plain numbers
             pace, found = self.options.rate * share, []
             rows = zip(multipliers.tolist(), violations.tolist(), self._few.equal, strict=True)
             for x, v, equal in rows:
-                push = min(max(pace * v, -1.0), 1.0)
+                push = min(max(pace * v / (1 + abs(v)), -1.0), 1.0)
                 dearer = min(max(x * math.exp(push), CHEAPEST), DEAREST)
                 found.append(min(max(x + push, -DEAREST), DEAREST) if equal else dearer)
             return np.array(found)
-        push = (self.options.rate * share * violations).clip(-1, 1)
+        push = (self.options.rate * share * violations / (1 + abs(violations))).clip(-1, 1)
         dearer = (multipliers * exponential(push)).clip(CHEAPEST, DEAREST)
         shifted = (multipliers + push).clip(-DEAREST, DEAREST)
         return where(self.lowered.equal_of(violations) > 0, shifted, dearer)

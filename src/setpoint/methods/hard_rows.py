@@ -136,9 +136,11 @@ class HardRows:
         scale = max(float(np.median(np.abs(borders))), 1e-12)
         ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
         width = np.diff(ends)
-        real = width > THIN * scale
-        order = np.lexsort((-width, *reversed(parts), ~real))
-        best = int(order[0])
+        left = np.flatnonzero(width > THIN * scale)
+        for part in parts:  # those that are best in it, of those that were best before
+            here = part[left]
+            left = left[here == here.min()]
+        best = int(left[width[left].argmax()])
         where = float(ends[best : best + 2].mean())
         return where, Rank(*(float(x[best]) for x in parts))
 

@@ -5,7 +5,7 @@ may hold any rows, whoever keeps them:
 
     take   the numbers of all rows of the batch are gathered, each owner answers for its own, and
            one sum brings the answers to everyone
-    put    the new values are gathered, and each owner writes its own
+    put    one more sum brings the new values to everyone, and each owner writes its own
 
 A row that a batch mentions twice is written once, as its last mention says, and only that one
 *counts*: sums that follow the values by differences stay exact.
@@ -38,13 +38,15 @@ class Visit(NamedTuple):
 
     ``values`` (n,) float32 and ``counts`` (n,) are of this process's rows: what was kept, and
     whether a row's change counts here (None: all do). Of the rows of all processes, some lie on
-    this shelf, in ``slots``; each is to hold what the row at ``last`` says (None: itself).
+    this shelf, in ``slots``; each is to hold what the row at ``last`` says (None: itself). Among
+    them this process's own rows are where ``mine`` says.
     """
 
     values: Tensor
     counts: Tensor | None
     slots: Tensor
     last: Tensor | None
+    mine: Tensor | None = None
 
 
 class Shelf(nn.Module):
@@ -127,15 +129,18 @@ class Shelf(nn.Module):
         answer = torch.zeros(len(named), 2, dtype=torch.int32, device=device)
         answer[own, 0] = found.to(device)
         answer[own, 1] = 1 if counts is None else counts.to(answer)
-        mine = exchange.summed(answer)[whose == rank]
-        values = mine[:, 0].contiguous().view(torch.float32)
-        return Visit(values, mine[:, 1] > 0, slots, own if last is None else own[last.to(device)])
+        mine = whose == rank
+        told = exchange.summed(answer)[mine]
+        last = own if last is None else own[last.to(device)]
+        return Visit(told[:, 0].contiguous().view(torch.float32), told[:, 1] > 0, slots, last, mine)
 
     def put(self, visit: Visit, values: Tensor, exchange: Exchange | None = None) -> None:
         """Keep new values (n,), float32, of the rows of a visit."""
         new = values.contiguous().view(torch.int32)
-        if exchange is not None:
-            new = exchange.rows(new)[0]
+        if exchange is not None and visit.mine is not None:
+            everyone = new.new_zeros(len(visit.mine))
+            everyone[visit.mine] = new
+            new = exchange.summed(everyone)
         bits = self._opened(exchange)
         self.visits.add_(1)
         if self._mapped is not None:  # first: a run that dies here is told from one that did not
