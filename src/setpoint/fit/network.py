@@ -35,6 +35,8 @@ from setpoint.fit.scored import scored
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
 from setpoint.methods import Costs, CrossEntropy, Exact, Implicit, Lagrangian, Method, SoftSet
+from setpoint.methods.aims import curve_of
+from setpoint.methods.method import ready
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, Rows
 from setpoint.training.distributed import rank, world_size
@@ -42,6 +44,7 @@ from setpoint.training.events import Listener
 from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
 
 MEMORY, MANY = 8192, 400  #: rows that totals remember; rows of the rarest class, where hard ones
+HARDENED = 0.8  #: share of the epochs in which the forms of exact for batches harden
 WHOLE = 200_000  #: rows up to which the exact problem is solved over all of them at once
 #: share of the steps that soft-set starts with cross-entropy, for several classes or constraints
 WARMUP = 0.25
@@ -110,13 +113,13 @@ def fit_network(
         method, fit.by = method.sized(goal, len(tune.target)), method.by
     if isinstance(method, CrossEntropy) and method.class_weight == "search":
         return fit.searched()
+    if isinstance(method, Exact):
+        method = fit.formed(method)
+        if method.form == "whole":  # which refuses for itself
+            return fit.whole(method)
     why = method.refusal(goal, task)
     if why is not None:
         raise GoalError(why)
-    if isinstance(method, Exact):
-        method = fit.formed(method)
-        if method.form == "whole":
-            return fit.whole(method)
     if isinstance(method, Costs | Implicit | Exact):
         return fit.second(method)
     return fit.alone(method)
@@ -177,13 +180,14 @@ class _Fit:
         """The method in the form that suits the rows."""
         n = len(self.rows.target)
         if method.form == "auto":
-            few = n <= WHOLE and world_size() == 1
+            few = n <= WHOLE and world_size() == 1 and curve_of(self.goal) is None
             method = replace(method, form="whole" if few else "eliminated")
         steps = self.settings.epochs * self.batches.count()
         return replace(method, anneal=steps, rows=n if method.form == "table" else method.rows)
 
     def whole(self, method: Exact) -> Fitted:
         """Cross-entropy first; then the exact problem over all rows, judged on the tune rows."""
+        ready(method, self.goal, self.task)  # before anything is trained
         plain = CrossEntropy()
         model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
         if not first.finished:
@@ -216,8 +220,8 @@ class _Fit:
         if not first.finished:
             return Fitted(model, first.history, (first,), (), loss, False)
         plain, notes, rate = copy.deepcopy(model.state_dict()), (), self._rate(method)
-        if not isinstance(method, Implicit):
-            rate /= 3
+        if not isinstance(method, Implicit) and curve_of(self.goal) is None:
+            rate = rate / 3 if isinstance(method, Costs) else rate
             threshold = self._threshold(model)
             if threshold is not None and self._shifted(model, threshold):
                 notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
@@ -245,6 +249,8 @@ class _Fit:
         soft = isinstance(method, SoftSet | Lagrangian)
         waits = int(WARMUP * settings.epochs) if late and soft else 0
         warmup = max(1, waits * self.batches.count())
+        if isinstance(method, Exact):  # it hardens first, and is judged by what comes of it
+            waits = int(HARDENED * settings.epochs)
         memory = MEMORY if not isinstance(method, Exact) else self._positives(MANY)
         loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup, memory=memory)
         loss.to(self.rows.inputs.device)
@@ -308,7 +314,7 @@ class _Fit:
 
     def _settled(self, method: Any, model: nn.Module, threshold: float) -> Any:
         """The method with multipliers that make the goal choose this threshold."""
-        program: Any = method.lower(self.goal, self.task)
+        program: Any = Costs().lower(self.goal, self.task)  # in whose units the multipliers are
         if method.multipliers is not None or not program.start.numel():
             return method
         outputs = evaluate_outputs(model, self.tune.inputs).cpu()
@@ -333,8 +339,8 @@ class _Fit:
     def _rate(self, method: Method) -> float:
         if self.settings.learning_rate is not None:
             return self.settings.learning_rate
-        soft = isinstance(method, SoftSet | Lagrangian)
-        return (3e-3 if soft else 1e-3) * self.settings.pace
+        fast = isinstance(method, SoftSet | Lagrangian | Exact)
+        return (3e-3 if fast else 1e-3) * self.settings.pace
 
     def _place(self, phase: str) -> Path | None:
         if self.settings.checkpoint is None:

@@ -24,13 +24,15 @@ Binary Imbalanced Classification, arXiv 2507.15240, 2025.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.goals import Goal, Task
+from setpoint.methods.aims import curve_of
+from setpoint.methods.anchors import AnchorsProgram, anchors_objection
 from setpoint.methods.cells import Cells
 from setpoint.methods.classes import HardClasses
 from setpoint.methods.costs import Costs
@@ -94,6 +96,8 @@ class Exact(Method):
         Of the eliminated form: least worth of a right decision, relative to the mean.
     multipliers : sequence of float, optional
         Of the table and the eliminated form: where to start, one per constraint; 1 by default.
+    anchors : int
+        Of a curve: thresholds along it that it is trained at.
     rows : int, optional
         Of the table: the rows of the data. Batches come with their numbers, ``row=``.
     table : path, optional
@@ -121,6 +125,7 @@ class Exact(Method):
     dual: float = 4.0
     floor: float = 0.02
     multipliers: Any = None
+    anchors: int = 20
     rows: int | None = None
     table: Any = None
 
@@ -140,7 +145,7 @@ class Exact(Method):
                 raise KindError(f"{name}={x!r}: {hint}")
         if self.power not in (1, 2):
             raise KindError(f"power={self.power!r}: 1 or 2")
-        for name in ("rounds", "steps", "walks", "starts", "anneal", "rows"):
+        for name in ("rounds", "steps", "walks", "starts", "anneal", "anchors", "rows"):
             x, least = getattr(self, name), int(name not in ("walks", "starts"))
             if (name, x) == ("rows", None):
                 continue
@@ -190,9 +195,16 @@ class Exact(Method):
         )
 
     def objection(self, goal: Goal, task: Task) -> str | None:
-        return not_totals(goal, task)
+        if curve_of(goal) is None:
+            return not_totals(goal, task)
+        if self.form in ("whole", "table"):
+            return f'"{goal}" is trained at thresholds along a curve, form="eliminated"'
+        return anchors_objection(goal, task)
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
+        if curve_of(goal) is not None:
+            ready(self, goal, task)
+            return AnchorsProgram(goal, task, replace(self, truncate=self._costs.truncate))
         goal = ready(self, goal, task)
         if self.form == "table":
             return table_program(goal, task, self._tabled)
@@ -209,4 +221,6 @@ class Exact(Method):
         return EliminatedProgram(lowered, reader, costs.started(lowered), costs)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+        if isinstance(program, AnchorsProgram):
+            return program.recovered(totals.double().cpu().numpy())
         return recovered(program, totals, multipliers)
