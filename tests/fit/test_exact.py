@@ -205,7 +205,7 @@ def test_the_last_layer_is_found_only_where_it_ends_the_model():
 
 
 def test_goals_it_cannot_train_on_are_refused():
-    with pytest.raises(GoalError, match="judges a ranking"):
+    with pytest.raises(GoalError, match="along a curve"):
         fit_exact("maximize auroc", copy.deepcopy(WARM), X, Y)
 
 

@@ -49,7 +49,7 @@ def test_the_best_point_of_a_line_is_that_of_brute_force(seed, goal, weighted):
     gamma, rank = hard.along(z, q)
     best = _brute(hard, z, q)
     assert tuple(rank) == pytest.approx(tuple(best), abs=1e-10)
-    assert tuple(hard.rank(z + gamma * q)) == pytest.approx(tuple(rank), abs=1e-10)  # and it is where it says
+    assert tuple(hard.rank(z + gamma * q)) == pytest.approx(tuple(rank), abs=1e-10)
 
 
 def test_a_line_of_groups_counts_each_group_apart():

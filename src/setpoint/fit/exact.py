@@ -15,7 +15,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +123,7 @@ def fit_exact(
     >>> solved.verdict.train.value
     0.8
     """
-    found = method or Exact()
+    found = replace(method or Exact(), form="whole")
     stated, kind = Goal.of(goal), Task.make(task)
     run = _Run(stated, kind, model, Rows(X, y, weight, group), found, judge, listener, seed)
     return run.solve(None if tune is None else Rows(*tune), checkpoint, fingerprint)
