@@ -57,6 +57,7 @@ SLOW = {
     "costs in parts": (HELD, Costs(), None, {"accumulate": 3}),
     "costs labels": ("maximize macro(f1)", Costs(), LABELS, {}),
     "implicit curve": ("maximize auprc(min_recall=0.2)", Implicit(points=3, every=1), None, {}),
+    "exact curve": ("maximize average_precision", Exact(anneal=5, anchors=3), None, {}),
     "exact macro f1": ("maximize macro(f1)", Exact(anneal=5), CLASSES, {}),
     "exact labels": ("maximize macro(f1)", Exact(anneal=5), LABELS, {}),
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),

@@ -43,6 +43,7 @@ LOSSES = {
     "implicit curve": ("maximize auprc(min_recall=0.6)", Implicit(every=3), None, {}),
     "implicit recall": (HELD, Implicit(every=3), None, {}),
     "exact constrained": (HELD, Exact(anneal=20), None, {}),
+    "exact curve": ("maximize average_precision", Exact(anneal=20, anchors=4), None, {}),
     "exact macro f1": ("maximize macro(f1)", Exact(anneal=20), CLASSES, {}),
     "lagrangian constrained": (HELD, Lagrangian("swap"), None, {}),
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),

@@ -48,7 +48,8 @@ from setpoint.surrogates import Annealed
 
 FORMS = ("auto", "whole", "table", "eliminated")
 THRESHOLDS = ("trained", "fixed")
-KAPPA = 8.0, 2.0, 0.8  #: κ at first, in the end, and the share of the steps in which it falls
+START, END, SEVERAL = 8.0, 1.5, 1.0  #: κ at first, and in the end of two and of several classes
+FALLING = 0.8  #: the share of the steps in which it falls
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Exact(Method):
     anneal : int
         Steps in which the table and the eliminated form harden; a fit takes its own number.
     truncate : None, float or Schedule
-        Of the eliminated form: κ, the loss at which a row is given up; from 8 to 2 by default.
+        Of the eliminated form: κ, the loss at which a row is given up; from 8 to 1.5 by default, to 1 of
+        several classes.
     dual : float
         Of the table and the eliminated form: how fast a broken constraint gets dearer, as in
         ``Costs``.
@@ -163,16 +165,14 @@ class Exact(Method):
             x = getattr(self, name)
             if not is_real(x) or not 0 <= x < math.inf:
                 raise KindError(f"{name}={x!r}: a number, 0 or more")
-        settled = self._costs  # refuses what costs refuse
+        settled = self._costs(END)  # refuses what costs refuse
         object.__setattr__(self, "multipliers", settled.multipliers)
 
-    @property
-    def _costs(self) -> Costs:
-        """The costs that the eliminated form puts on a truncated loss."""
-        start, stop, share = KAPPA
+    def _costs(self, end: float) -> Costs:
+        """The costs that the eliminated form puts on a loss cut off at κ, which falls to an end."""
         kappa = self.truncate
         if kappa is None:
-            kappa = Annealed(start, stop, max(1, round(share * self.anneal)))
+            kappa = Annealed(START, end, max(1, round(FALLING * self.anneal)))
         return Costs(kappa, self.dual, self.floor, self.multipliers)
 
     @property
@@ -204,7 +204,7 @@ class Exact(Method):
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         if curve_of(goal) is not None:
             ready(self, goal, task)
-            return AnchorsProgram(goal, task, replace(self, truncate=self._costs.truncate))
+            return AnchorsProgram(goal, task, replace(self, truncate=self._costs(END).truncate))
         goal = ready(self, goal, task)
         if self.form == "table":
             return table_program(goal, task, self._tabled)
@@ -217,7 +217,7 @@ class Exact(Method):
         tables, side, _ = lowered.cells.shape
         several = task.kind == "multiclass"
         reader = HardClasses(tables, side) if several else HardSteps(tables)
-        costs = self._costs
+        costs = self._costs(SEVERAL if several else END)
         return EliminatedProgram(lowered, reader, costs.started(lowered), costs)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:

@@ -282,18 +282,12 @@ class Shelf(nn.Module):
 def _found(bits: Tensor, slots: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """What the slots hold, the place of the last mention of each, and which are the last.
 
-    None where every mention is, as far as the host knows.
-
-    The slots themselves say which is the last: each is given the number of its mention, is read,
-    and gets its value back. That needs no sorting and no memory.
+    None where every mention is, as far as the host knows. The slots themselves say which is the
+    last: each is given the number of its mention, is read, and gets its value back. That needs no
+    sorting and no memory.
     """
     if not bits.is_cpu:
-        found = bits[slots]
-        here = torch.arange(len(slots), dtype=torch.int32, device=slots.device)
-        bits.scatter_reduce_(0, slots, here, "amax", include_self=False)
-        last = bits[slots]
-        bits[slots] = found
-        return found, last.long(), last == here
+        return found_on_device(bits, slots)
     table, places = bits.numpy(), slots.numpy()
     found, here = table.take(places), np.arange(len(places), dtype=np.int32)
     table[places] = here
@@ -303,3 +297,13 @@ def _found(bits: Tensor, slots: Tensor) -> tuple[Tensor, Tensor | None, Tensor |
     if counts.all():
         return torch.from_numpy(found), None, None
     return torch.from_numpy(found), torch.from_numpy(last).long(), torch.from_numpy(counts)
+
+
+def found_on_device(bits: Tensor, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same where the table is elsewhere: nobody waits, and the greatest number is the last."""
+    found = bits[slots]
+    here = torch.arange(len(slots), dtype=torch.int32, device=slots.device)
+    bits.scatter_reduce_(0, slots, here, "amax", include_self=False)
+    last = bits[slots]
+    bits[slots] = found
+    return found, last.long(), last == here
