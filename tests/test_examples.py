@@ -2,10 +2,13 @@
 
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 ROOT = pathlib.Path(__file__).parent.parent
 PLAIN = ["plain_loop.py", "fabric_loop.py", "accelerate_loop.py", "lightning_loop.py"]
@@ -22,7 +25,7 @@ def run(*command):
 
 def test_every_script_is_run():
     scripts = {p.name for p in (ROOT / "examples").glob("*.py")} - {"data.py"}
-    assert scripts == {*PLAIN, *OWN, "torchrun_ddp.py"}
+    assert scripts == {*PLAIN, *OWN, "torchrun_ddp.py", "exact_surfaces.py"}
 
 
 @pytest.mark.parametrize("script", PLAIN)
@@ -64,3 +67,27 @@ def test_processes_learn_what_one_does():
         norms[world, bool(more)] = float(re.search(r"weights ([0-9.]+)", out).group(1))
     assert norms[2, False] == pytest.approx(norms[1, False], abs=1e-8)
     assert norms[2, True] == pytest.approx(norms[1, False], abs=1e-8)
+
+
+def figures(text):
+    """The first number in each cell of a table, by the name of its row."""
+    rows = re.findall(r"^\| ((?:sigmoid|exact)[^|]*) (\|.*)$", text, re.MULTILINE)
+    return {name: [float(x) for x in re.findall(r"\| *([0-9.]+)", row)] for name, row in rows}
+
+
+def test_the_picture_of_the_exact_method(tmp_path, capsys):
+    toy = runpy.run_path(str(ROOT / "examples/exact_surfaces.py"))
+    toy["main"](tmp_path / "picture.svg")
+    found = figures(capsys.readouterr().out)
+    told = figures((ROOT / "docs/guide/exact-picture.md").read_text(encoding="utf-8"))
+    assert len(found) == 6
+    assert found.keys() == told.keys()
+    for name, row in found.items():  # another machine rounds otherwise, and a run may end elsewhere
+        assert row == pytest.approx(told[name], abs=4), name
+    for file in (tmp_path / "picture.svg", ROOT / "docs/exact-surfaces.svg"):
+        words = re.findall(r"<text[^>]*>([^<]*)</text>", file.read_text(encoding="utf-8"))
+        assert {"zero set of G", "zero set of H", *found} <= set(words)
+    sides = np.meshgrid(np.linspace(-2, 2, 401), np.linspace(-1.5, 3.5, 501))
+    at, rng = torch.tensor(np.stack(sides, -1)), np.random.default_rng(5)
+    for x in (toy["draw"](rng) for _ in range(3)):  # what is best is so on a grid as well
+        assert float(toy["worth"](torch.tensor(x), at).max()) == toy["best"](x)

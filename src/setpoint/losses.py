@@ -33,6 +33,12 @@ class GoalLoss(RunningLoss):
     **options
         Options of the method, where ``method`` is a name.
 
+    Notes
+    -----
+    It is called as ``loss(logits, target, weight=…, group=…)``. A method that keeps something for
+    each row, ``Exact(form="table", rows=n)``, asks for ``row=`` too, the number of each row of the
+    batch among all n; others take no notice of it.
+
     Examples
     --------
     >>> import torch, setpoint as sp

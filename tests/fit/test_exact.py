@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from torch import nn
 
 import setpoint as sp
-from setpoint._core.errors import FileError, GoalError
+from setpoint._core.errors import DataError, FileError, GoalError, SetpointError
 from setpoint.fit.exact import fit_exact
 from setpoint.fit.last_layer import last_layer
 from setpoint.goals import Task
@@ -89,7 +89,8 @@ def test_what_the_verdict_says_of_other_rows_is_what_they_show():
     assert tune.constraints[0].excess == pytest.approx(0.8 - precision)
     assert tune.feasible == (precision >= 0.8)
     text = str(solved.verdict)
-    assert "one point of precision costs" in text and "within 0.02 of the threshold" in text
+    assert "one point of precision costs" in text
+    assert "within 0.02 of the threshold" in text
 
 
 def test_the_price_is_the_slope_of_recall_along_the_bound():
@@ -162,7 +163,8 @@ def test_groups_and_weights():
     gap = sp.gap(sp.recall, by="g")(
         Y.numpy() == 1, d, sample_weight=weight.numpy(), group={"g": names}
     )
-    assert solved.verdict.feasible and gap <= 0.1 + 1e-9
+    assert solved.verdict.feasible
+    assert gap <= 0.1 + 1e-9
     assert solved.verdict.value == pytest.approx(f1_score(Y, d, sample_weight=weight), abs=1e-6)
 
 
@@ -188,7 +190,8 @@ def test_a_run_is_taken_up_where_it_was_left(tmp_path):
         FPOR, copy.deepcopy(WARM), X, Y, method=QUICK, checkpoint=path, fingerprint="a",
         listener=events.append,
     )  # fmt: skip
-    assert events[0].resumed and events[0].epoch == 5
+    assert events[0].resumed
+    assert events[0].epoch == 5
     assert len(again.history) == len(whole.history)
     for a, b in zip(again.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -214,5 +217,60 @@ def test_a_classifier_is_fitted_by_it():
     clf = sp.GoalClassifier(FPOR, model="linear", method=method, epochs=5, random_state=0)
     clf.fit(X.numpy(), Y.numpy())
     rows = [row for row in clf.history_ if row["phase"] == "exact"]
-    assert len(rows) == 4 and all("near" in row for row in rows)
+    assert len(rows) == 4
+    assert all("near" in row for row in rows)
     assert any("on the training rows" in note for note in clf.notes_)
+
+
+def test_rows_that_weigh_nothing_are_as_if_they_were_not_there():
+    weight = torch.ones(len(Y))
+    weight[:7] = 0
+    a = fit_exact(FPOR, copy.deepcopy(WARM), X, Y, weight=weight, method=QUICK)
+    b = fit_exact(FPOR, copy.deepcopy(WARM), X[7:], Y[7:], weight=weight[7:], method=QUICK)
+    assert a.verdict == b.verdict
+    with pytest.raises(DataError, match="nothing is left"):
+        fit_exact(FPOR, copy.deepcopy(WARM), X, Y, weight=0 * weight)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": Y + 1}, "target must hold 0 and 1; got 2"),
+        ({"y": Y * 0.5}, "got 0.5"),
+        ({"X": X * math.nan}, "NaN or infinity"),
+        ({"X": X.numpy()}, "X must be a tensor"),
+        ({"X": X[:5]}, "X has 5 rows and y 400"),
+        ({"weight": torch.full((len(Y),), -1.0)}, "not negative"),
+        ({"method": "exact"}, "an Exact with its options"),
+    ],
+)
+def test_odd_rows_are_sentences_before_anything_is_trained(change, words):
+    given = {"X": X, "y": Y} | change
+    with pytest.raises(SetpointError, match=words):
+        fit_exact(FPOR, copy.deepcopy(WARM), given.pop("X"), given.pop("y"), **given)
+
+
+def test_labels_in_a_column_and_groups_nobody_speaks_of_do_no_harm():
+    plain = fit_exact(FPOR, copy.deepcopy(WARM), X, Y, method=QUICK)
+    group = torch.zeros(len(Y), dtype=torch.long)
+    same = fit_exact(FPOR, copy.deepcopy(WARM), X, Y[:, None], group=group, method=QUICK)
+    assert same.verdict == plain.verdict
+
+
+def test_a_frozen_layer_stays_as_it_is():
+    model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+    model[2].requires_grad_(False)
+    before = model[2].weight.clone()
+    fit_exact(FPOR, model, X, Y, method=QUICK)
+    assert torch.equal(model[2].weight, before)
+
+
+def test_walks_keep_a_threshold_that_is_fixed():
+    method = Exact(rounds=2, steps=5, walks=60, threshold="fixed")
+    solved = fit_exact(FPOR, copy.deepcopy(WARM), X, Y, method=method)
+    plain = fit_exact(FPOR, copy.deepcopy(WARM), X, Y, method=Exact(rounds=1, steps=1, walks=0))
+    assert "walk" in solved.verdict.origin
+    assert solved.verdict.value > plain.verdict.start.value
+    z = np.sort(WARM(X)[:, 0].detach().numpy())
+    cut = sp.tune(FPOR, Y.numpy() == 1, z[np.argsort(np.argsort(WARM(X)[:, 0].detach().numpy()))])
+    assert z[z < cut.threshold].max() < solved.threshold <= cut.threshold + 1e-6

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from setpoint._core.errors import FileError
+from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.fit.exact_verdict import NEAR, Stand, Verdict, prices_of, read_verdict
 from setpoint.fit.last_layer import last_layer
 from setpoint.fit.scored import scored
@@ -35,7 +35,7 @@ from setpoint.methods.hard_rows import HardRows, Rank
 from setpoint.methods.method import ready
 from setpoint.methods.walk import walk
 from setpoint.solvers import ExactPenalty, FirstOrder, Round, Solution
-from setpoint.training.batches import Rows
+from setpoint.training.batches import Rows, taken
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.events import EpochDone, Listener, Started, Stopped
 from setpoint.training.loop import evaluate_outputs, interruptions
@@ -123,10 +123,33 @@ def fit_exact(
     >>> solved.verdict.train.value
     0.8
     """
-    found = replace(method or Exact(), form="whole")
+    found = Exact() if method is None else method
+    if not isinstance(found, Exact):
+        raise KindError(f"method={method!r}: an Exact with its options, or None")
     stated, kind = Goal.of(goal), Task.make(task)
-    run = _Run(stated, kind, model, Rows(X, y, weight, group), found, judge, listener, seed)
-    return run.solve(None if tune is None else Rows(*tune), checkpoint, fingerprint)
+    rows, other = _taken(Rows(X, y, weight, group), kind), None
+    if tune is not None:
+        other = _taken(Rows(*tune), kind)
+    found = replace(found, form="whole")
+    run = _Run(stated, kind, model, rows, found, judge, listener, seed)
+    return run.solve(other, checkpoint, fingerprint)
+
+
+def _taken(rows: Rows, task: Task) -> Rows:
+    """Rows as tensors, without those that weigh nothing."""
+    for name, x in (("X", rows.inputs), ("y", rows.target)):
+        if not isinstance(x, Tensor):
+            raise KindError(f"{name} must be a tensor; got {type(x).__name__}")
+    if len(rows.inputs) != len(rows.target) or not len(rows.target):
+        raise DataError(f"X has {len(rows.inputs)} rows and y {len(rows.target)}: one label each")
+    if task.kind != "multilabel" and rows.target.ndim > 1:
+        rows = rows._replace(target=rows.target.reshape(len(rows.target)))
+    if rows.weight is None or not bool((rows.weight == 0).any()):
+        return rows
+    left = (rows.weight != 0).nonzero().reshape(-1)
+    if not len(left):
+        raise DataError("every row has the weight 0: nothing is left to train on")
+    return Rows(*(taken(column, left) for column in rows))
 
 
 class _Run:
@@ -350,9 +373,11 @@ class _Run:
                 moved, _ = walk(
                     self.hard, layer.features, given, self.method.walks, int(rng.integers(2**31))
                 )
+                fixed = None if self.method.threshold == "trained" else self.tau
+                moved[:, -1] += fixed or 0.0
                 layer.put(moved)
                 # as float32 decides; where rounding moved a row, the best threshold mends it
-                self.threshold, rank = self._point(self.hard.scores(self.outputs()))
+                self.threshold, rank = self._point(self.hard.scores(self.outputs()), fixed)
                 self.offer(rank, words)
 
     def _verdict(self, solution: Solution, start: Stand, tune: Rows | None) -> Verdict:
@@ -376,12 +401,11 @@ class _Run:
 
     def _groups(self) -> dict[str, np.ndarray]:
         """The values of the group columns that the codes stand for."""
-        given = self.rows.group
-        if given is None:
+        given, known = self.rows.group, self.task.groups
+        if given is None or not known:
             return {}
-        named = given if isinstance(given, Mapping) else {self.task.groups[0][0]: given}
-        known = dict(self.task.groups)
-        return {name: np.array(known[name])[code.cpu().numpy()] for name, code in named.items()}
+        named = given if isinstance(given, Mapping) else {known[0][0]: given}
+        return {name: np.array(values)[named[name].cpu().numpy()] for name, values in known}
 
     def _stand(self, hard: HardRows, outputs: Tensor, threshold: float) -> Stand:
         z = hard.scores(outputs)

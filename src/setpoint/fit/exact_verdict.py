@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +24,13 @@ from setpoint.solvers import Solution
 NEAR = 0.02  #: a probability so near the threshold is a singular point
 
 
+class Held(NamedTuple):
+    """By how much a constraint is broken, in its own units; <= 0 where it holds."""
+
+    constraint: str
+    excess: float
+
+
 @dataclass(frozen=True)
 class Stand:
     """The goal on some rows, by hard decisions at the model's own threshold.
@@ -33,13 +40,12 @@ class Stand:
     value : float
         The objective, in its own units.
     feasible : bool
-    constraints : tuple of Standing
-        By how much each is broken, in its own units (<= 0 where it holds).
+    constraints : tuple of Held
     """
 
     value: float
     feasible: bool
-    constraints: tuple[Standing, ...]
+    constraints: tuple[Held, ...]
 
     @classmethod
     def at(cls, hard: HardRows, z: np.ndarray) -> Stand:
@@ -47,7 +53,7 @@ class Stand:
         goal, lowered = hard.lowered.goal, hard.lowered
         value, *excess = lowered.stated(hard.decided(z))
         rows = zip(lowered.constraints, excess, strict=True)
-        held = tuple(Standing(text, amount, float("nan")) for text, amount in rows)
+        held = tuple(Held(*row) for row in rows)
         return cls(-goal.sign * value, hard.rank(z).feasible, held)
 
 

@@ -44,6 +44,8 @@ def last_layer(model: nn.Module, inputs: Tensor) -> LastLayer | None:
     layers = [m for m in model.modules() if isinstance(m, nn.Linear)]
     if not layers or layers[-1].bias is None:
         return None
+    if not all(p.requires_grad for p in layers[-1].parameters()):  # it was frozen on purpose
+        return None
     layer, seen = layers[-1], []
     hook = layer.register_forward_hook(lambda _, given, out: seen.append((given[0], out)))
     try:

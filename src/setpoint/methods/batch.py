@@ -294,4 +294,4 @@ def check_values(batch: Batch, cells: Cells) -> None:
         raise DataError("group holds a code that the task does not declare")
     z = batch.logits
     if not bool(z.isfinite().all()):
-        raise DataError("the logits of the first batch hold NaN or infinity")
+        raise DataError("the logits hold NaN or infinity")

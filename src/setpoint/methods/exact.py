@@ -89,8 +89,8 @@ class Exact(Method):
     anneal : int
         Steps in which the table and the eliminated form harden; a fit takes its own number.
     truncate : None, float or Schedule
-        Of the eliminated form: κ, the loss at which a row is given up; from 8 to 1.5 by default, to 1 of
-        several classes.
+        Of the eliminated form: κ, the loss at which a row is given up; from 8 to 1.5 by default,
+        to 1 of several classes.
     dual : float
         Of the table and the eliminated form: how fast a broken constraint gets dearer, as in
         ``Costs``.
@@ -153,6 +153,7 @@ class Exact(Method):
                 continue
             if not is_real(x) or x < least or x % 1:
                 raise KindError(f"{name}={x!r}: a whole number, {least} or more")
+            object.__setattr__(self, name, int(x))
         for name in ("rate", "rate_s", "tie", "price"):
             x = getattr(self, name)
             if x is None and name in ("rate", "rate_s"):

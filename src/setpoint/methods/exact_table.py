@@ -265,8 +265,8 @@ class TableProgram(GoalProgram):
     def _change(self, rows: Batch, was: Any, new: Any, decided: Any, counts: Any) -> Any:
         """By how much the totals of memberships and of decisions change, (2, cells), float64."""
         xp = namespace(new)
-        seen, marked, one = abs(was) <= 1, xp.signbit(was), _double(new)
-        high = [one - cast(abs(was), one) * seen, cast(decided, one) - cast(seen & marked, one)]
+        seen, one = abs(was) <= 1, _double(new)
+        high = [one - cast(abs(was), one) * seen, cast(decided, one) - cast(xp.signbit(was), one)]
         unit = None if rows.w is None else cast(rows.w, one)
         if counts is not None:
             unit = cast(counts, one) if unit is None else where(counts, unit, 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from setpoint.goals import Goal, Task
-from setpoint.methods.batch import take_batch
+from setpoint.methods.batch import check_values, take_batch
 from setpoint.methods.cells import Cells
 from setpoint.methods.lowered import Lowered
 
@@ -70,6 +70,7 @@ class HardRows:
         host = host.cpu() if isinstance(host, Tensor) else host
         weight = None if weight is None else weight.cpu()
         batch = take_batch(self.cells, outputs.detach().cpu(), target.cpu(), weight, host)
+        check_values(batch, self.cells)
         self.several = batch.logits.ndim == 2
         self.place = np.asarray(batch.place, dtype=np.intp)
         n = len(self.place)

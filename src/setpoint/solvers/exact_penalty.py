@@ -121,6 +121,7 @@ class ExactPenalty:
             x = getattr(self, name)
             if not is_real(x) or x < least or x % 1:
                 raise KindError(f"{name}={x!r}: a whole number, {least} or more")
+            object.__setattr__(self, name, int(x))
         for name in ("strength", "tolerance", "stationary"):
             x = getattr(self, name)
             if not is_real(x) or not 0 <= x < math.inf:
