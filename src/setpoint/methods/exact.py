@@ -148,18 +148,12 @@ class Exact(Method):
         if self.power not in (1, 2):
             raise KindError(f"power={self.power!r}: 1 or 2")
         for name in ("rounds", "steps", "walks", "starts", "anneal", "anchors", "rows"):
-            x, least = getattr(self, name), int(name not in ("walks", "starts"))
-            if (name, x) == ("rows", None):
-                continue
-            if not is_real(x) or x < least or x % 1:
-                raise KindError(f"{name}={x!r}: a whole number, {least} or more")
-            object.__setattr__(self, name, int(x))
+            if name != "rows" or self.rows is not None:
+                least = int(name not in ("walks", "starts"))
+                object.__setattr__(self, name, _count(name, getattr(self, name), least))
         for name in ("rate", "rate_s", "tie", "price"):
-            x = getattr(self, name)
-            if x is None and name in ("rate", "rate_s"):
-                continue
-            if not is_real(x) or not 0 < x < math.inf:
-                raise KindError(f"{name}={x!r}: a positive number")
+            if name in ("tie", "price") or getattr(self, name) is not None:
+                _positive(name, getattr(self, name))
         if not is_real(self.growth) or not 1 <= self.growth < math.inf:
             raise KindError(f"growth={self.growth!r}: a number, 1 or more")
         for name in ("confidence", "confidence_cap", "dual"):
@@ -225,3 +219,14 @@ class Exact(Method):
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
         return recovered(program, totals, multipliers)
+
+
+def _count(name: str, x: Any, least: int) -> int:
+    if not is_real(x) or x < least or x % 1:
+        raise KindError(f"{name}={x!r}: a whole number, {least} or more")
+    return int(x)
+
+
+def _positive(name: str, x: Any) -> None:
+    if not is_real(x) or not 0 < x < math.inf:
+        raise KindError(f"{name}={x!r}: a positive number")
