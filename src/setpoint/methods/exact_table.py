@@ -21,6 +21,9 @@ Totals are exact: by how much a batch changes the sums over all rows is added to
 There are two of them, one of s, which is priced, and one of decisions as they stood at each row's
 last visit, by which multipliers climb: memberships are the promise of a decision, and while the tie
 is loose they hold every constraint. A constraint judged by them would be free until it is too late.
+Violations are those of the goal as it is stated, not cleared of divisors: a floor on precision then
+is broken by 1 at most, and held as well by few decisions as by many. The multiplier is not carried
+away by what an untrained model decides, and comes back where nothing is decided any more.
 
 A table entry holds s, with its sign bit set where the row was decided; 2 stands for never seen.
 
@@ -73,6 +76,7 @@ from setpoint.programs import Exchange, Priced
 from setpoint.surrogates import Annealed, schedule
 
 UNSEEN = 2.0
+PINCH = 1e-3  #: share of perfect decisions among those that multipliers are moved by
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,7 @@ class Tabled:
     table : path, optional
         A file for the table; in memory otherwise.
     rate : float
-        How fast a broken constraint gets dearer: by exp(rate · v / (1 + |v|)), v the violation,
-        while all rows come by.
+        How fast a broken constraint gets dearer: by exp(rate · violation) while all rows come by.
     multipliers : sequence of float, optional
         Where to start, one per constraint; 1 by default.
     """
@@ -190,6 +193,9 @@ class TableProgram(GoalProgram):
         self._both, self._two_sided = both, bool(both.any())
         self.register_buffer("both", torch.tensor(both, dtype=torch.float32), False)
         self._few = lowered.few
+        self.judged = Lowered(lowered.goal, lowered.cells, clear=False)
+        self._judge: Any = self.judged.few
+        self.register_buffer("eye", torch.eye(2), False)
         self._found: Any = None  #: the rows of the batch in hand, until it is measured
 
     # --- a batch ---------------------------------------------------------------------------------
@@ -334,9 +340,16 @@ class TableProgram(GoalProgram):
         right[:, 0], right[:, 3] = 1.0, 1.0
         good = (mean > 0) & (table.sum() - table.sum() == 0)
         worth = where(good, (table * inverse(mean)).reshape(1, -1), right.reshape(1, -1))
-        held = values[1, 1:]
-        cost = values[1, 0] + self.lowered.offset + (multipliers * held).sum()
+        cost = values[1, 0] + self.lowered.offset + (multipliers * values[1, 1:]).sum()
+        held = self.judged.read(self._pinched(totals[1:]))[0][0, 1:]
+        held = where(held - held == 0, held, 0.0)
         return Priced(cost, held, join([worth, 0 * worth], 0))
+
+    def _pinched(self, cells: Any) -> Any:
+        """Decisions with a pinch of perfect ones: a rate is never empty, and says which way."""
+        table = cells.reshape(self.tables, 2, 2)
+        right = table.sum(-1)[..., None] * (self.eye.to(table) if is_tensor(table) else np.eye(2))
+        return ((1 - PINCH) * table + PINCH * right).reshape(1, -1)
 
     def _price_few(self, few: Few, tables: list[Any], multipliers: list[float]) -> Priced:
         """The same of one table, in plain numbers."""
@@ -347,26 +360,26 @@ class TableProgram(GoalProgram):
         unit = inverse(mean)
         worth = [x * unit for x in (tn, fp, fn, tp)] if mean > 0 else list(RIGHT)
         cost = value + self.lowered.offset + sum(map(mul, multipliers, held))
+        if held:
+            no, yes = hard[0] + hard[1], hard[2] + hard[3]
+            perfect = zip(hard, (no, 0.0, 0.0, yes), strict=True)
+            _, *held = self._judge.read([(1 - PINCH) * x + PINCH * y for x, y in perfect])[0]
         return Priced(cost, np.array(held), np.array([worth, [0.0] * 4]))
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
         return on * priced.value + (1 - on) * base
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
-        """Dearer by exp(rate · v / (1 + |v|)) while all rows come by, an equation's by as much.
-
-        A floor on precision can be broken by far more than it can be held: climbing by v itself a
-        multiplier would be carried away by the first decisions, and be long in coming back.
-        """
+        """Dearer by exp(rate · v) while all rows come by, an equation's by as much."""
         if self._few is not None and not is_tensor(multipliers):  # in plain numbers
             pace, found = self.options.rate * share, []
             rows = zip(multipliers.tolist(), violations.tolist(), self._few.equal, strict=True)
             for x, v, equal in rows:
-                push = min(max(pace * v / (1 + abs(v)), -1.0), 1.0)
+                push = min(max(pace * v, -1.0), 1.0)
                 dearer = min(max(x * math.exp(push), CHEAPEST), DEAREST)
                 found.append(min(max(x + push, -DEAREST), DEAREST) if equal else dearer)
             return np.array(found)
-        push = (self.options.rate * share * violations / (1 + abs(violations))).clip(-1, 1)
+        push = (self.options.rate * share * violations).clip(-1, 1)
         dearer = (multipliers * exponential(push)).clip(CHEAPEST, DEAREST)
         shifted = (multipliers + push).clip(-DEAREST, DEAREST)
         return where(self.lowered.equal_of(violations) > 0, shifted, dearer)

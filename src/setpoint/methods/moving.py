@@ -123,7 +123,8 @@ class Thresholds(Moving):
         where = self.thresholds.to(batch.logits.dtype)
         if self.slots > 1:
             where = where[:, self.slot_of[batch.table]]  # (T, N)
-        both = torch.empty(2, self.count, *batch.logits.shape).to(batch.logits)
+        shape = 2, self.count, *batch.logits.shape
+        both = torch.empty(shape, dtype=batch.logits.dtype, device=batch.logits.device)
         m = ((batch.logits - where) * self.sharpness).sigmoid()
         both[0], both[1] = m, torch.addcmul(m, m, m, value=-1)
         return both
