@@ -52,6 +52,16 @@ def test_the_best_point_of_a_line_is_that_of_brute_force(seed, goal, weighted):
     assert tuple(hard.rank(z + gamma * q)) == pytest.approx(tuple(rank), abs=1e-10)
 
 
+@pytest.mark.parametrize("block", [2, 6, 14])
+def test_blocks_of_a_line_give_what_the_whole_gives(block, monkeypatch):
+    r = np.random.default_rng(7)
+    z, q, y = r.normal(size=37), r.normal(size=37), (r.random(37) < 0.4).astype(float)
+    hard = _rows(FPOR, Task.binary(), z, y)
+    whole = hard.along(z, q)
+    monkeypatch.setattr("setpoint.methods.hard_rows.BLOCK", block)
+    assert hard.along(z, q) == whole
+
+
 def test_a_line_of_groups_counts_each_group_apart():
     r = np.random.default_rng(0)
     z, q, y = r.normal(size=40), r.normal(size=40), (r.random(40) < 0.5).astype(float)

@@ -370,8 +370,9 @@ class _Run:
                 (rng.normal(size=weights.shape), "a walk from a random start") for _ in random
             ]
             for given, words in tried:
+                seed = int(rng.integers(2**31))
                 moved, _ = walk(
-                    self.hard, layer.features, given, self.method.walks, int(rng.integers(2**31))
+                    self.hard, layer.features, given, self.method.walks, seed, interrupted
                 )
                 fixed = None if self.method.threshold == "trained" else self.tau
                 moved[:, -1] += fixed or 0.0

@@ -11,6 +11,8 @@ from torch import nn
 from setpoint._core.errors import KindError
 from setpoint.datasets._matrix import take
 
+MANY = 20_000  #: rows from which a member that takes all of them at once is for those who ask
+
 
 def seed_of(state: Any) -> int:
     """A seed from ``random_state``: a whole number, a RandomState, or None for another each time.
@@ -52,7 +54,7 @@ def known_features(estimator: Any, X: Any) -> Any:
 
 
 def numbers_alone(X: Any) -> int:
-    """The columns of a table of real numbers; 0 of anything else.
+    """The columns of a table of real numbers; 0 of anything else, and where rows are many.
 
     >>> numbers_alone(np.zeros((5, 3))), numbers_alone([["a", 1.0]])
     (3, 0)
@@ -61,4 +63,4 @@ def numbers_alone(X: Any) -> int:
         return 0
     kinds = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
     real = all(getattr(kind, "kind", "") == "f" for kind in kinds)
-    return int(X.shape[1]) if real else 0
+    return int(X.shape[1]) if real and X.shape[0] <= MANY else 0

@@ -10,6 +10,7 @@ its decided class meets another one, and a few of them are tried.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from setpoint.methods.lowered import Lowered
 SLACK = 1e-9  #: by so much a constraint may be broken by rounding
 DIGITS = 11  #: to which ranks are told apart
 TRIED = 48  #: points of a line that are tried, of several classes
+BLOCK = 2_000_000  #: numbers of a block of cells, over places
 THIN = 1e-6  #: an interval thinner than this share of the line's scale is rounding
 
 
@@ -130,23 +132,30 @@ class HardRows:
 
         In the middle between two borders; of equally good places the widest.
         """
-        borders, cells = self._tried(z, q) if self.several else self._borders(z, q)
+        borders, blocks = self._tried(z, q) if self.several else self._borders(z, q)
         if not len(borders):
             return 0.0, self.rank(z)
-        parts = self._ranked(cells)
         scale = max(float(np.median(np.abs(borders))), 1e-12)
         ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
         width = np.diff(ends)
-        left = np.flatnonzero(width > THIN * scale)
-        for part in parts:  # those that are best in it, of those that were best before
-            here = part[left]
-            left = left[here == here.min()]
-        best = int(left[width[left].argmax()])
-        where = float(ends[best : best + 2].mean())
-        return where, Rank(*(float(x[best]) for x in parts))
+        best, start = None, 0
+        for cells in blocks:
+            parts = self._ranked(cells)
+            wide = width[start : start + len(cells)]
+            left = np.flatnonzero(wide > THIN * scale)
+            for part in parts:  # those that are best in it, of those that were best before
+                here = part[left]
+                left = left[here == here.min(initial=np.inf)]
+            if len(left):
+                i = int(left[wide[left].argmax()])
+                found = Rank(*(float(x[i]) for x in parts)), -float(wide[i]), start + i
+                best = found if best is None else min(best, found)
+            start += len(cells)
+        assert best is not None  # the ends are wide
+        return float(ends[best[2] : best[2] + 2].mean()), best[0]
 
-    def _borders(self, z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sorted borders (b,), and the cells between them (b + 1, cells)."""
+    def _borders(self, z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, Iterator[np.ndarray]]:
+        """The sorted borders (b,), and the cells between them, (b + 1, cells) in blocks."""
         moves = np.abs(q) > 1e-12 * max(float(np.abs(q).max(initial=0.0)), 1e-300)
         at = -z[moves] / q[moves]
         order = np.argsort(at, kind="stable")
@@ -156,15 +165,24 @@ class HardRows:
         start = np.zeros(self.places) + np.bincount(still[0], still[1], self.places)
         start += np.bincount(place, weight * ~up, self.places)  # far below every border
         change = np.where(up, weight, -weight)[order]
-        place = place[order]
-        yes = np.empty((len(order) + 1, self.places))
-        for p in range(self.places):
-            yes[0, p] = start[p]
-            yes[1:, p] = start[p] + np.cumsum(np.where(place == p, change, 0.0))
-        table = np.stack([self.mass - yes, yes], 2).reshape(len(yes), -1)
-        return at[order], table / self.whole
+        return at[order], self._cells(start, place[order], change)
 
-    def _tried(self, z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _cells(
+        self, start: np.ndarray, place: np.ndarray, change: np.ndarray
+    ) -> Iterator[np.ndarray]:
+        """Running sums of changes of what is decided, block by block."""
+        size = max(1, BLOCK // self.places)
+        for i in range(-1, len(place), size):  # the first has no change before it
+            here, by = place[max(i, 0) : i + size], change[max(i, 0) : i + size]
+            lead = int(i < 0)
+            yes = np.empty((len(here) + lead, self.places))
+            for p in range(self.places):
+                yes[:lead, p] = start[p]
+                yes[lead:, p] = start[p] + np.cumsum(np.where(here == p, by, 0.0))
+            start = yes[-1]
+            yield np.stack([self.mass - yes, yes], 2).reshape(len(yes), -1) / self.whole
+
+    def _tried(self, z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, Iterator[np.ndarray]]:
         """Some borders of several classes, and the cells in the middle between them."""
         rows = np.arange(len(z))
         first = z.argmax(1)
@@ -174,7 +192,7 @@ class HardRows:
             at = apart / closing
         at = at[np.isfinite(at) & (np.abs(closing) > 1e-12)]
         if not len(at):
-            return at, np.zeros((0, 0))
+            return at, iter(())
         shares = np.linspace(0, 1, TRIED)
         borders = np.unique(
             np.concatenate(
@@ -185,4 +203,4 @@ class HardRows:
         scale = max(float(np.median(np.abs(borders))), 1e-12)
         ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
         middle = (ends[1:] + ends[:-1]) / 2
-        return borders, np.concatenate([self.decided(z + g * q) for g in middle])
+        return borders, (self.decided(z + g * q) for g in middle)

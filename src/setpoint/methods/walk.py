@@ -9,7 +9,7 @@ minimises the exact problem over s and γ together and is never worse than the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,7 +17,12 @@ from setpoint.methods.hard_rows import HardRows, Rank
 
 
 def walk(
-    hard: HardRows, features: np.ndarray, weights: np.ndarray, steps: int, seed: int
+    hard: HardRows,
+    features: np.ndarray,
+    weights: np.ndarray,
+    steps: int,
+    seed: int,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[np.ndarray, Rank]:
     """The weights after so many line searches, and how good their decisions are.
 
@@ -31,6 +36,8 @@ def walk(
     steps : int
         Line searches.
     seed : int
+    stop : callable
+        Asked before each: whether to end here.
     """
     mean, spread = features.mean(0), features.std(0)
     spread = np.where(spread > 1e-12, spread, 1.0)
@@ -39,6 +46,8 @@ def walk(
     z = phi @ W.T
     best = hard.rank(hard.scores(z))
     for c, v in _directions(hard, phi, z, W, steps, np.random.default_rng(seed)):
+        if stop():
+            break
         q = np.zeros_like(z)
         q[:, c] = phi @ v
         gamma, rank = hard.along(hard.scores(z), hard.scores(q))

@@ -160,7 +160,8 @@ class Run:
         """What it came to."""
         best = self.best
         x = alike(self.like, best["x"])
-        found = self._conditions(x)
+        # a projection that is no box is asked for in every pass of the thorough way
+        found = self._conditions(x, thorough=self.problem.project is None)
         return Solution(
             self.at(),
             x,
