@@ -194,7 +194,7 @@ def ranked(cost):
     return torch.cat([torch.zeros_like(sums[:, :1]), sums], 1), order.argsort(1)
 
 
-def race():
+def race(names):
     """The points of each run, the best worth there is for it, and the paths by method."""
     first, rng = np.random.default_rng(0), np.random.default_rng(1)
     shown = [draw(first) for _ in range(SHOWN + 1)][-1]
@@ -204,7 +204,7 @@ def race():
     start = LOW + (HIGH - LOW) * torch.tensor(rng.random((len(order), 2)))
     start[0] = (LOW + HIGH) / 2  # the one that is drawn bold
     tops = torch.tensor([best(d) for d in draws], dtype=torch.float64)[order]
-    return x, tops, {name: train(x, start, **options) for name, options in METHODS.items()}
+    return x, tops, {name: train(x, start, **METHODS[name]) for name in names}
 
 
 def table(x, tops, paths):
@@ -306,8 +306,7 @@ def ground(x):
     """How many positives are found at each (w, b), below 0 where the precision is broken."""
     (w0, b0), (w1, b1) = LOW.tolist(), HIGH.tolist()
     sides = np.meshgrid(np.linspace(w0, w1, 301), np.linspace(b0, b1, 301))
-    at = torch.tensor(np.stack(sides, -1))
-    return (worth(torch.tensor(x), at) * POSITIVES).numpy()
+    return POSITIVES * worth(torch.tensor(x), torch.tensor(np.stack(sides, -1))).numpy()
 
 
 def landscape(axes, x, found, lines, top, path, name):
@@ -387,9 +386,9 @@ def picture(x, tops, paths):
     return figure
 
 
-def main(file):
+def main(file, names=tuple(METHODS)):
     """Draw into a file and print the table."""
-    runs, drawn = race(), io.StringIO()
+    runs, drawn = race(names), io.StringIO()
     with matplotlib.rc_context(STYLE):
         picture(*runs).savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator")))
     short = re.sub(r"(\d\.\d\d)\d+", r"\1", drawn.getvalue())  # a hundredth of a point will do

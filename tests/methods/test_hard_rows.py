@@ -102,6 +102,7 @@ def test_a_walk_is_never_worse_and_says_what_the_weights_do(goal):
     moved, rank = walk(hard, X, W, 200, 0)
     assert rank < hard.rank(at(W))
     assert tuple(hard.rank(at(moved))) == pytest.approx(tuple(rank), abs=1e-9)
+    assert np.abs(moved).max() < 1e4 * np.abs(W).max()  # it does not grow from step to step
     again, _ = walk(hard, X, W, 200, 0)
     np.testing.assert_array_equal(moved, again)
 

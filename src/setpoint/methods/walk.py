@@ -43,7 +43,7 @@ def walk(
     spread = np.where(spread > 1e-12, spread, 1.0)
     phi = np.concatenate([(features - mean) / spread, np.ones((len(features), 1))], 1)
     W = _inward(weights, mean, spread)
-    z = phi @ W.T
+    z, size = phi @ W.T, max(float(np.linalg.norm(W)), 1e-6)
     best = hard.rank(hard.scores(z))
     for c, v in _directions(hard, phi, z, W, steps, np.random.default_rng(seed)):
         if stop():
@@ -57,8 +57,9 @@ def walk(
         moved[c] += gamma * v
         scores = phi @ moved.T
         there = hard.rank(hard.scores(scores))  # as they are, not as the running sums say
-        if there <= best:
-            W[:], z[:], best = moved, scores, there
+        if there <= best:  # at the size it began with: decisions do not depend on it
+            grown = max(float(np.linalg.norm(moved)), 1e-300) / size
+            W[:], z[:], best = moved / grown, scores / grown, there
     return _outward(W, mean, spread), best
 
 
