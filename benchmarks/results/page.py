@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks.exact import page as exact
 from benchmarks.implicit import page as implicit
 from benchmarks.results import papers, peers, portfolio, proof, ranking, regression, targets
 from benchmarks.results.figures import table
@@ -43,6 +44,10 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
             "python -m benchmarks.ranking --record",
         ),
     },
+    "Hard metrics without approximation": {
+        name: (make, title, f"python -m benchmarks.exact {name.removeprefix('exact-')} --record")
+        for name, (make, title) in exact.SECTIONS.items()
+    },
     "Regression": {
         "regression": (
             regression.regression,
@@ -78,8 +83,6 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
     },
 }
 MORE = {
-    "Published tables": "Tables of papers whose methods are not here yet (exact reformulations "
-    "with penalties) are missing until they are.\n",
     "Proof": "Whether PROVEN is true, abstaining under shift, and selection scores: "
     "[proof](results/proof.md).\n",
 }
