@@ -12,6 +12,7 @@ The best of all of them is returned: on the rows it is judged on, never worse th
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +44,7 @@ from setpoint.training.loop import evaluate_outputs, interruptions
 PHASE = "exact"
 LINEAR, DEEP = 1e-2, 3e-3  #: learning rates of the weights
 RATE_S = 0.05  #: and of the memberships
+HAIR = 0.02  #: a constraint that decisions break by up to so much is asked more of
 TOLERANCE = 1e-3  #: what a tie or a constraint may be broken by before it gets dearer
 
 
@@ -113,7 +115,8 @@ def fit_exact(
     checkpoint : path, optional
         Where the run is kept; an existing one of the same run is taken up.
     fingerprint : str
-        What the run is about; a checkpoint of another run is refused.
+        What else the run is about, beside goal, method and rows; a checkpoint of another run is
+        refused.
 
     Examples
     --------
@@ -180,6 +183,7 @@ class _Run:
         self.judged: tuple[float, ...] = ()
         self.last: tuple[Rank, bool, float] = (rank, False, 0.0)
         self.began = time.monotonic()
+        self.seen = 0  #: iterates that were judged
         self.offer(rank, "iterate 0")
         self.whole = Whole(
             self.goal,
@@ -212,7 +216,7 @@ class _Run:
             return 0.0, self.hard.rank(z)
         if fixed is not None:
             return fixed, self.hard.rank(z - fixed)
-        where, _ = self.hard.along(z, -np.ones_like(z))
+        where, _ = self.hard.threshold(z)
         return where, self.hard.rank(z - where)
 
     def offer(self, rank: Rank, origin: str) -> bool:
@@ -234,12 +238,13 @@ class _Run:
     # --- running ---------------------------------------------------------------------------------
 
     def solve(self, tune: Rows | None, checkpoint: Any, fingerprint: str) -> Solved:
-        start = self._stand(self.hard, self.outputs(), self.tau)
         with interruptions() as interrupted:
             solution, history, finished = self._penalty(checkpoint, fingerprint, interrupted)
             if finished:
                 self._walks(solution.x, interrupted)
                 finished = not interrupted()
+        self.model.load_state_dict(self.start)
+        start = self._stand(self.hard, self.outputs(), self.tau)
         self.model.load_state_dict(self.best["state"])
         verdict = self._verdict(solution, start, tune)
         reason = "all rounds were run" if finished else "interrupted"
@@ -250,7 +255,7 @@ class _Run:
         self, checkpoint: Any, fingerprint: str, interrupted: Callable[[], bool]
     ) -> tuple[Solution, list[dict[str, Any]], bool]:
         """Round by round, so that it can be interrupted and taken up between two of them."""
-        method, solver = self.method, self._solver()
+        method, solver, fingerprint = self.method, self._solver(), self._about(fingerprint)
         problem, x = self.whole.problem(), self._first()
         weights, state, history, r = self.whole.weights(method.price, method.tie), None, [], 0
         if checkpoint is not None and Path(checkpoint).exists():
@@ -261,6 +266,8 @@ class _Run:
                     "settings); give another path, or delete it to start anew"
                 )
             state, history, r = kept["solver"], list(kept["history"]), len(kept["history"])
+            self.start, self.tau, self.seen = kept["start"], float(kept["tau"]), r + 1
+            self.whole.margin.copy_(kept["margin"])
             self.best = {**kept["best"], "rank": Rank(*kept["best"]["rank"])}
             self.best["judged"] = tuple(self.best["judged"])
         self.listener(Started(PHASE, r, method.rounds, 1, r > 0))
@@ -272,6 +279,7 @@ class _Run:
             if checkpoint is not None and (record.round % 5 == 0 or stop):
                 best = {**self.best, "rank": list(self.best["rank"])}
                 kept = {"solver": record.state, "history": history, "best": best}
+                kept |= {"start": self.start, "tau": self.tau, "margin": self.whole.margin}
                 save_state(checkpoint, {"fingerprint": fingerprint, **kept})
             return stop
 
@@ -279,6 +287,23 @@ class _Run:
             problem, x, weights=weights, resume=state, judge=self._judged, listener=told
         )
         return solution, history, not interrupted()
+
+    def _about(self, more: str) -> str:
+        """What a checkpoint must agree in to be taken up: goal, task, method, seed and rows."""
+        parts = [
+            str(self.stated),
+            str(self.task.to_json()),
+            repr(self.method),
+            str(self.seed),
+            more,
+        ]
+        digest = hashlib.sha256("|".join(parts).encode())
+        group = self.rows.group
+        columns = [*group.values()] if isinstance(group, Mapping) else [group]
+        for x in (self.rows.inputs, self.rows.target, self.rows.weight, *columns):
+            if x is not None:
+                digest.update(np.ascontiguousarray(x.cpu().numpy()).tobytes())
+        return digest.hexdigest()
 
     def _solver(self) -> ExactPenalty:
         method = self.method
@@ -324,7 +349,17 @@ class _Run:
         better = self.offer(rank, "the penalty")
         near = self.whole.near(torch.as_tensor(z if self.hard.several else z - own), NEAR)
         self.last = rank, better, near / max(len(self.hard.place), 1)
-        return self.judged
+        self._hold(z if self.hard.several else z - own)
+        self.seen += 1
+        return (float(self.seen),)  # the solver's best is its last, which the verdict speaks of
+
+    def _hold(self, z: np.ndarray) -> None:
+        """Ask more of a constraint that memberships keep and decisions break by a hair."""
+        if self.seen < self.method.rounds // 2:
+            return
+        values, _ = self.whole.lowered.read(self.hard.decided(z))
+        lack = torch.as_tensor(values[0, 1:]).to(self.whole.margin).clamp(0, HAIR)
+        self.whole.margin += torch.where(self.whole.kept, lack / 2, 0 * lack)
 
     def _round(self, record: Round) -> dict[str, Any]:
         """What a round came to."""

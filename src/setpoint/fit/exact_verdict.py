@@ -11,7 +11,6 @@ from torch import Tensor
 
 from setpoint.decisions.landscape import Along
 from setpoint.decisions.nearest import caps_of
-from setpoint.decisions.price import short
 from setpoint.decisions.prices import prices
 from setpoint.expressions import Columns
 from setpoint.goals import Goal
@@ -164,7 +163,7 @@ def read_verdict(
         complementarity=solution.complementarity,
         multipliers=_multipliers(whole, solution, x[-2]),
         prices=said,
-        status=solution.status,
+        status=solution.status.replace("the iterate judged best", "the last iterate"),
     )
 
 
@@ -200,10 +199,9 @@ def _gradient(lowered: Any, cells: np.ndarray, j: int) -> np.ndarray:
 
 def paid(held: Standing) -> str:
     """What the penalty paid for a constraint, in words."""
-    worth = abs(held.multiplier)
-    if worth < 1e-9:
+    if abs(held.multiplier) < 1e-9:
         return f"nothing by the penalty for {held.constraint}"
-    return f"{short(worth)} points by the penalty for one of {held.constraint}"
+    return f"{held.multiplier:.2g} of the objective by the penalty for a unit of {held.constraint}"
 
 
 def prices_of(goal: Goal, columns: Columns) -> tuple[str, ...]:

@@ -105,6 +105,8 @@ class Whole:
         self.sides = self._sides(relation)
         equal = [w.equal for w in self.lowered.wanted[1:]]
         self.kept = torch.tensor([not e for e in equal], device=place.device, dtype=torch.bool)
+        #: by how much each constraint must hold, so that decisions hold it too
+        self.margin = torch.zeros(len(equal), dtype=torch.float64, device=place.device)
         self._last: tuple[Any, list[int], Tensor | None] = ((), [], None)
 
     def _sides(self, relation: str) -> Tensor:
@@ -150,7 +152,7 @@ class Whole:
 
     def constraints(self, x: tuple[Tensor, ...]) -> Tensor:
         """What must not be positive: v and the ties, (m + n,)."""
-        values, margins = self.values(x[-2])[1:], self.margins(x)
+        values, margins = self.values(x[-2])[1:] + self.margin, self.margins(x)
         self._last = x, [part._version for part in x], margins
         ties = self.ties(margins, x[-2])
         return torch.cat([values[self.kept].to(ties), ties])

@@ -25,7 +25,7 @@ SLACK = 1e-9  #: by so much a constraint may be broken by rounding
 DIGITS = 11  #: to which ranks are told apart
 TRIED = 48  #: points of a line that are tried, of several classes
 BLOCK = 2_000_000  #: numbers of a block of cells, over places
-THIN = 1e-6  #: an interval thinner than this share of the line's scale is rounding
+THIN = 5e-7  #: an interval thinner than this share of its ends is rounding to float32
 
 
 class Rank(NamedTuple):
@@ -132,17 +132,32 @@ class HardRows:
 
         In the middle between two borders; of equally good places the widest.
         """
+        low, high, rank = self._best(z, q, THIN)
+        return (low + high) / 2, rank
+
+    def threshold(self, z: np.ndarray) -> tuple[float, Rank]:
+        """The threshold at which decisions z >= threshold are best, and how good they are there.
+
+        One that float32 tells apart from the score below it.
+        """
+        low, high, rank = self._best(z, -np.ones_like(z), 0.0)
+        middle = float(np.float32((low + high) / 2))
+        return (middle if low < middle <= high else high), rank
+
+    def _best(self, z: np.ndarray, q: np.ndarray, thin: float) -> tuple[float, float, Rank]:
+        """The ends of the best interval of a line, and how good it is."""
         borders, blocks = self._tried(z, q) if self.several else self._borders(z, q)
         if not len(borders):
-            return 0.0, self.rank(z)
+            return 0.0, 0.0, self.rank(z)
         scale = max(float(np.median(np.abs(borders))), 1e-12)
         ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
         width = np.diff(ends)
+        least = thin * np.maximum(np.abs(ends[1:]), np.abs(ends[:-1]))
         best, start = None, 0
         for cells in blocks:
             parts = self._ranked(cells)
             wide = width[start : start + len(cells)]
-            left = np.flatnonzero(wide > THIN * scale)
+            left = np.flatnonzero(wide > least[start : start + len(cells)])
             for part in parts:  # those that are best in it, of those that were best before
                 here = part[left]
                 left = left[here == here.min(initial=np.inf)]
@@ -152,7 +167,7 @@ class HardRows:
                 best = found if best is None else min(best, found)
             start += len(cells)
         assert best is not None  # the ends are wide
-        return float(ends[best[2] : best[2] + 2].mean()), best[0]
+        return float(ends[best[2]]), float(ends[best[2] + 1]), best[0]
 
     def _borders(self, z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, Iterator[np.ndarray]]:
         """The sorted borders (b,), and the cells between them, (b + 1, cells) in blocks."""

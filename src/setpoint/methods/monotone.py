@@ -15,7 +15,7 @@ import numpy as np
 
 from setpoint.methods.lowered import Lowered
 
-DRAWS = 256  #: tables at which the signs are read
+DRAWS = 4096  #: tables at which the signs are read
 TINY = 1e-9
 
 
@@ -54,7 +54,7 @@ def directions(lowered: Lowered) -> np.ndarray:
 def _drawn(size: int) -> np.ndarray:
     """Tables of every kind: even ones, lopsided ones, nearly empty cells."""
     rng = np.random.default_rng(0)
-    cells = rng.gamma(rng.choice([0.1, 0.5, 2.0], (DRAWS, 1)), size=(DRAWS, size)) + 1e-4
+    cells = rng.gamma(rng.choice([0.02, 0.1, 0.5, 2.0], (DRAWS, 1)), size=(DRAWS, size)) + 1e-4
     return cells / cells.sum(1, keepdims=True)
 
 

@@ -22,10 +22,10 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.arrays import exponential, inverse, where, whole
-from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
 from setpoint.programs import Priced, StreamProgram
+from setpoint.training.attached import attached
 from setpoint.training.distributed import Processes, gathered, summed, world_size
+from setpoint.training.refusals import check_options
 
 logger = logging.getLogger("setpoint")
 
@@ -89,14 +89,7 @@ class RunningLoss(nn.Module):
         process_group: Any = None,
     ) -> None:
         super().__init__()
-        _check(memory, warmup, accumulate)
-        if accumulate > 1 and program.together:
-            raise KindError(
-                f'accumulate={accumulate}: correction="soft" and pool=0 take thresholds from a '
-                "whole batch; leave accumulate at 1, or correction and pool as they are"
-            )
-        if program.exact:
-            _check_exact(memory, accumulate)
+        check_options(program, memory, warmup, accumulate)
         self.program = program
         self.memory, self.warmup, self.accumulate = float(memory), int(warmup), int(accumulate)
         self.process_group = process_group
@@ -181,7 +174,7 @@ class RunningLoss(nn.Module):
         value, gradient = self._advance(rows, world)
         if self._plain and self._watch.turn > 2 * EVERY and rows.host:
             self._brief = world == 1 and int(self.steps) > self.warmup
-        return _attached(outputs, value, gradient if own is None else gradient[own])
+        return attached(outputs, value, gradient if own is None else gradient[own])
 
     def _exchange(self) -> Processes | None:
         return Processes(self.process_group) if world_size(self.process_group) > 1 else None
@@ -383,62 +376,8 @@ def _common(outputs: Any, target: Any) -> bool:
     )
 
 
-def _attached(outputs: Tensor, value: Any, gradient: Tensor) -> Tensor:
-    """A scalar with this value, and with this gradient in the outputs."""
-    if outputs.dtype != gradient.dtype or torch.compiler.is_compiling():
-        return _Attach.apply(outputs, value, gradient)  # type: ignore[return-value]
-    # ⟨gradient, outputs⟩ has that gradient, at the cost of one operation; its value is replaced.
-    if outputs.ndim > 1:
-        outputs, gradient = outputs.reshape(-1), gradient.view(-1)
-    result = torch.dot(gradient, outputs)
-    result.detach().fill_(value)
-    return result
-
-
-class _Attach(torch.autograd.Function):
-    """The same for half precision, multiplied first and narrowed afterwards, and for graphs."""
-
-    @staticmethod
-    def forward(ctx: Any, outputs: Tensor, value: Any, gradient: Tensor) -> Tensor:
-        ctx.save_for_backward(gradient)
-        ctx.kind = outputs.dtype, outputs.shape
-        return gradient.new_zeros(()) + value
-
-    @staticmethod
-    def backward(ctx: Any, *scale: Tensor) -> Any:
-        dtype, shape = ctx.kind
-        return (ctx.saved_tensors[0] * scale[0]).to(dtype).view(shape), None, None
-
-
 def _set(buffer: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
         buffer.copy_(value)
     else:
         buffer.numpy()[...] = value
-
-
-def _check(memory: Any, warmup: Any, accumulate: Any) -> None:
-    if not is_real(memory) or not 0 <= memory < math.inf:
-        raise KindError(f"memory={memory!r}: a number of rows, 0 or more")
-    if not is_real(warmup) or not 0 <= warmup < math.inf or warmup != int(warmup):
-        raise KindError(f"warmup={warmup!r}: a whole number of steps, 0 or more")
-    if not is_real(accumulate) or not 1 <= accumulate < math.inf or accumulate % 1:
-        raise KindError(f"accumulate={accumulate!r}: a whole number, 1 or more")
-    if accumulate > 1 and not memory:
-        raise KindError(
-            f"accumulate={accumulate} needs running totals: a part of a batch cannot be priced at "
-            "totals that are not there yet; leave memory as it is"
-        )
-
-
-def _check_exact(memory: Any, accumulate: Any) -> None:
-    if not memory:
-        raise KindError(
-            "memory=0 prices each batch at its own totals, and a table knows those of all rows; "
-            "leave memory as it is"
-        )
-    if accumulate > 1:
-        raise KindError(
-            f"accumulate={accumulate}: a table of rows moves with every call; leave accumulate at "
-            '1 and take larger batches, or form="eliminated", which can wait'
-        )
