@@ -255,7 +255,8 @@ class _Run:
         self, checkpoint: Any, fingerprint: str, interrupted: Callable[[], bool]
     ) -> tuple[Solution, list[dict[str, Any]], bool]:
         """Round by round, so that it can be interrupted and taken up between two of them."""
-        method, solver, fingerprint = self.method, self._solver(), self._about(fingerprint)
+        method, solver = self.method, self._solver()
+        fingerprint = "" if checkpoint is None else self._about(fingerprint)
         problem, x = self.whole.problem(), self._first()
         weights, state, history, r = self.whole.weights(method.price, method.tie), None, [], 0
         if checkpoint is not None and Path(checkpoint).exists():
@@ -302,7 +303,7 @@ class _Run:
         columns = [*group.values()] if isinstance(group, Mapping) else [group]
         for x in (self.rows.inputs, self.rows.target, self.rows.weight, *columns):
             if x is not None:
-                digest.update(np.ascontiguousarray(x.cpu().numpy()).tobytes())
+                digest.update(x.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
     def _solver(self) -> ExactPenalty:
@@ -358,8 +359,9 @@ class _Run:
         if self.seen < self.method.rounds // 2:
             return
         values, _ = self.whole.lowered.read(self.hard.decided(z))
-        lack = torch.as_tensor(values[0, 1:]).to(self.whole.margin).clamp(0, HAIR)
-        self.whole.margin += torch.where(self.whole.kept, lack / 2, 0 * lack)
+        lack = torch.as_tensor(values[0, 1:]).to(self.whole.margin).clamp(min=0)
+        hair = self.whole.kept & (lack <= HAIR)
+        self.whole.margin.add_(torch.where(hair, lack / 2, 0)).clamp_(max=2 * HAIR)
 
     def _round(self, record: Round) -> dict[str, Any]:
         """What a round came to."""

@@ -51,8 +51,8 @@ class Stand:
         """Of decisions z >= 0, or of the greatest."""
         goal, lowered = hard.lowered.goal, hard.lowered
         value, *excess = lowered.stated(hard.decided(z))
-        rows = zip(lowered.constraints, excess, strict=True)
-        held = tuple(Held(*row) for row in rows)
+        both = zip(lowered.wanted[1:], excess, strict=True)
+        held = tuple(Held(w.text, abs(x) if w.equal else x) for w, x in both)
         return cls(-goal.sign * value, hard.rank(z).feasible, held)
 
 
@@ -110,11 +110,12 @@ class Verdict:
 
     def brief(self) -> str:
         """One sentence: what it bought on the training rows, and what a constraint costs."""
-        said = f"{self.value:.4g} on the training rows, for {self.start.value:.4g} of cross-entropy"
-        parts = [f"{said} at its best threshold there, found by {self.origin}", *self.prices]
-        if self.near:
-            parts.append(f"{self.near} of {self.rows} rows lie within {NEAR:g} of the threshold")
-        return "; ".join(parts)
+        if self.origin == "iterate 0":
+            return "nothing better was found than cross-entropy, which is kept"
+        broken = "" if self.feasible else " (and a constraint broken there)"
+        said = f"{self.value:.4g}{broken} on the training rows, found by {self.origin}"
+        than = f"cross-entropy at its best threshold there has {self.start.value:.4g}"
+        return "; ".join([said, than, *self.prices])
 
     def __str__(self) -> str:
         lines = [

@@ -180,7 +180,8 @@ class _Fit:
         """The method in the form that suits the rows."""
         n = len(self.rows.target)
         if method.form == "auto":
-            few = n <= WHOLE and world_size() == 1 and curve_of(self.goal) is None
+            few = n <= WHOLE and self.rows.inputs.ndim == 2 and world_size() == 1
+            few = few and curve_of(self.goal) is None
             method = replace(method, form="whole" if few else "eliminated")
         steps = self.settings.epochs * self.batches.count()
         return replace(method, anneal=steps, rows=n if method.form == "table" else method.rows)

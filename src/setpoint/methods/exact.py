@@ -37,7 +37,7 @@ from setpoint.methods.cells import Cells
 from setpoint.methods.classes import HardClasses
 from setpoint.methods.costs import Costs
 from setpoint.methods.eliminated import EliminatedProgram
-from setpoint.methods.exact_table import Tabled, table_program
+from setpoint.methods.exact_table import Tabled, TableProgram, table_program
 from setpoint.methods.exact_whole import REGULARISERS, RELATIONS
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.method import Method, Recovered, not_totals, ready
@@ -185,7 +185,7 @@ class Exact(Method):
             regulariser=self.regulariser,
             relation=self.relation,
             table=self.table,
-            rate=self.dual,
+            rate=self.dual / 2,  # its counts are of one moment, and answer sooner
             multipliers=self.multipliers,
         )
 
@@ -218,6 +218,8 @@ class Exact(Method):
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
+        if isinstance(program, TableProgram):
+            return program.recovered(totals, multipliers)
         return recovered(program, totals, multipliers)
 
 

@@ -99,7 +99,7 @@ class Whole:
         actual = place % self.side
         self.right = F.one_hot(actual, self.side).to(kind) if self.several else actual.to(kind)
         by_class = wide.new_zeros(self.side).index_add_(0, actual, wide)
-        # what a row weighs in ties and regulariser: of two classes 1/P, of several the mean of 1/P
+        # what a row weighs in ties and regulariser: 1/P, of several classes 1 over the mean of P
         per = by_class.mean() if self.several else by_class[by_class > 0].min()
         self.unit = (wide / per).to(kind)
         self.sides = self._sides(relation)

@@ -1,0 +1,36 @@
+"""The exact method against brute force, on all small instances, the hard ones with its own settings too."""
+
+import pytest
+from tests.methods.test_exact_oracle import CLASSES, MODEST, compare, solve
+from tests.oracles.linear_instances import (
+    CLASS_GOALS,
+    CLASS_SETS,
+    GOALS,
+    INSTANCES,
+    class_instance,
+    instance,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("i", INSTANCES)
+@pytest.mark.parametrize("goal", GOALS)
+def test_every_trained_model_is_as_good_as_brute_force(goal, i):
+    case = instance(goal, i)
+    compare(case, solve(case, **MODEST))
+
+
+@pytest.mark.parametrize("i", INSTANCES[40:])
+@pytest.mark.parametrize("goal", GOALS)
+def test_with_the_settings_it_comes_with(goal, i):
+    """Only the random starts are asked for; all else is what a user gets."""
+    case = instance(goal, i)
+    compare(case, solve(case, starts=8))
+
+
+@pytest.mark.parametrize("i", range(2 * len(CLASS_SETS)))
+@pytest.mark.parametrize("goal", CLASS_GOALS)
+def test_every_three_trained_scores_are_as_good_as_brute_force(goal, i):
+    case = class_instance(goal, i)
+    compare(case, solve(case, CLASSES, outputs=3, **MODEST))
