@@ -1,4 +1,4 @@
-"""The exact method against brute force, on all small instances, the hard ones with its own settings too."""
+"""The exact method against brute force, on all small instances."""
 
 import pytest
 from tests.methods.test_exact_oracle import CLASSES, MODEST, compare, solve
