@@ -32,6 +32,7 @@ from setpoint.fit.by_group import point_by_group
 from setpoint.fit.exact import fit_exact
 from setpoint.fit.exact_verdict import Verdict
 from setpoint.fit.scored import scored
+from setpoint.fit.sizes import batch_size, class_weights
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
 from setpoint.methods import Costs, CrossEntropy, Exact, Implicit, Lagrangian, Method, SoftSet
@@ -365,32 +366,6 @@ class _Fit:
             if isinstance(tensor, Tensor):
                 digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
         return digest.hexdigest()
-
-
-def batch_size(target: Tensor, task: Task) -> int:
-    """A sixteenth of the rows between 32 and 1024, and enough for ten of the rarest class."""
-    n = len(target)
-    size = min(max(n // 16, 32), 1024)
-    if task.kind == "binary":
-        rarest = float(min(target.float().mean(), 1 - target.float().mean()))
-    elif task.kind == "multiclass":
-        counts = torch.bincount(target.long(), minlength=len(task.classes or ()))
-        rarest = float(counts[counts > 0].min()) / n
-    else:
-        rarest = float(target.float().mean(0).clamp(min=1 / n).min())
-    return max(1, min(n, max(size, min(int(10 / max(rarest, 1e-9)), 4096))))
-
-
-def class_weights(target: Tensor, task: Task, power: float) -> tuple[float, ...]:
-    """(1 / frequency)^power of each class; of a label, that of positives to negatives."""
-    if task.kind == "multilabel":
-        share = target.double().mean(0).clamp(1 / len(target), 1 - 1 / len(target))
-        u = (1 - share) / share
-    else:
-        width = 2 if task.kind == "binary" else len(task.classes or ())
-        u = 1 / torch.bincount(target.long(), minlength=width).clamp(min=1).double()
-        u = u / u.mean()
-    return tuple((u**power).tolist())
 
 
 def shift(model: nn.Module, by: float) -> bool:
