@@ -279,3 +279,13 @@ def test_walks_keep_a_threshold_that_is_fixed():
     z = np.sort(WARM(X)[:, 0].detach().numpy())
     cut = sp.tune(FPOR, Y.numpy() == 1, z[np.argsort(np.argsort(WARM(X)[:, 0].detach().numpy()))])
     assert z[z < cut.threshold].max() < solved.threshold <= cut.threshold + 1e-6
+
+
+def test_memberships_of_several_classes_end_on_their_decisions():
+    r = np.random.default_rng(1)
+    y = torch.tensor(r.choice(3, 200, p=[0.6, 0.3, 0.1]))
+    Z = torch.tensor(r.normal(size=(200, 2)) + 1.2 * np.eye(3)[y][:, :2], dtype=torch.float32)
+    method = Exact(rounds=25, steps=30, walks=0)
+    task = Task.multiclass(range(3))
+    solved = fit_exact("maximize macro(f1)", _warm(Z, y), Z, y, task=task, method=method)
+    assert solved.verdict.ties < 0.2

@@ -108,7 +108,7 @@ def test_reformulated_optimum_is_brute_force(goal, form):
 @pytest.mark.parametrize("goal", GOALS)
 def test_shares_of_a_decision_gain_nothing(goal, form):
     """s strictly between 0 and 1 is untied (equality), or tied but never better (inequality)."""
-    for i in [i for i in INSTANCES if len(instance(goal, i).y) <= 5]:
+    for i in [i for i in INSTANCES[::2] if len(instance(goal, i).y) <= 5]:
         case = instance(goal, i)
         s = all_of((0, 0.25, 0.5, 0.75, 1), len(case.y))
         assert reformulated(case, form, s, 0.5) == pytest.approx(case.best, abs=1e-12)
@@ -215,10 +215,9 @@ def test_a_trained_model_is_as_good_as_brute_force(goal, i):
     compare(case, solve(case, **SHORT))
 
 
-@pytest.mark.parametrize("goal", GOALS)
-def test_a_long_walk_does_not_run_away(goal):
+def test_a_long_walk_does_not_run_away():
     """Scores may be scaled without changing a decision, and must not grow beyond all floats."""
-    case = instance(goal, 49)
+    case = instance("frop", 49)
     solved = solve(case, rounds=1, steps=1, walks=1500)
     compare(case, solved)
     assert all(torch.isfinite(x).all() for x in solved.model.parameters())
@@ -226,5 +225,5 @@ def test_a_long_walk_does_not_run_away(goal):
 
 @pytest.mark.parametrize("goal", CLASS_GOALS)
 def test_three_trained_scores_are_as_good_as_brute_force(goal):
-    case = class_instance(goal, 4)
-    compare(case, solve(case, CLASSES, outputs=3, **SHORT))
+    case = class_instance(goal, 1)
+    compare(case, solve(case, CLASSES, outputs=3, rounds=5, steps=10, walks=20, starts=1))

@@ -195,7 +195,13 @@ class Run:
             return stop
 
         solution = solver.solve(
-            problem, x, weights=weights, resume=state, judge=self._judged, listener=told
+            problem,
+            x,
+            weights=weights,
+            resume=state,
+            settle=self._settled if self.hard.several else None,
+            judge=self._judged,
+            listener=told,
         )
         return solution, history, not interrupted()
 
@@ -250,6 +256,16 @@ class Run:
     def _weights(self) -> list[nn.Parameter]:
         own = dict(self.model.named_parameters())
         return [own[name] for name in self.names]
+
+    def _settled(self, x: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Rows of several classes that were given up take the membership of their decision.
+
+        Left alone, what leaves the right class is shared among the wrong ones, where no tie pulls.
+        """
+        s, chosen = x[-2], self.whole.margins(x).argmax(1)
+        kept = (s * self.whole.right).sum(1, keepdim=True) >= 0.5
+        decided = nn.functional.one_hot(chosen, s.shape[1]).to(s)
+        return (*x[:-2], torch.where(kept, s, decided), x[-1])
 
     def _judged(self, x: tuple[Tensor, ...]) -> tuple[float, ...]:
         """How good an iterate's hard decisions are; the best one is kept."""

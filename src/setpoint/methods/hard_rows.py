@@ -218,4 +218,4 @@ class HardRows:
         scale = max(float(np.median(np.abs(borders))), 1e-12)
         ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
         middle = (ends[1:] + ends[:-1]) / 2
-        return borders, (self.decided(z + g * q) for g in middle)
+        return borders, iter([np.concatenate([self.decided(z + g * q) for g in middle])])
