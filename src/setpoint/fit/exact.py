@@ -69,6 +69,15 @@ def fit_exact(
         What else the run is about, beside goal, method and rows; a checkpoint of another run is
         refused.
 
+    Raises
+    ------
+    GoalError
+        The goal is no function of totals of decisions.
+    DataError, KindError
+        Rows or options that no problem can be made of.
+    FileError
+        The checkpoint belongs to another run.
+
     Examples
     --------
     >>> import torch

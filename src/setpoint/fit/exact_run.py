@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from setpoint._core.errors import FileError
+from setpoint.fit.digest import digest
 from setpoint.fit.exact_verdict import NEAR, Stand, Verdict, prices_of, read_verdict
 from setpoint.fit.last_layer import last_layer
 from setpoint.fit.scored import scored
@@ -207,20 +207,10 @@ class Run:
 
     def _about(self, more: str) -> str:
         """What a checkpoint must agree in to be taken up: goal, task, method, seed and rows."""
-        parts = [
-            str(self.stated),
-            str(self.task.to_json()),
-            repr(self.method),
-            str(self.seed),
-            more,
-        ]
-        digest = hashlib.sha256("|".join(parts).encode())
         group = self.rows.group
         columns = [*group.values()] if isinstance(group, Mapping) else [group]
-        for x in (self.rows.inputs, self.rows.target, self.rows.weight, *columns):
-            if x is not None:
-                digest.update(x.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-        return digest.hexdigest()
+        parts = [self.stated, self.task.to_json(), repr(self.method), self.seed, more]
+        return digest(parts, [self.rows.inputs, self.rows.target, self.rows.weight, *columns])
 
     def _solver(self) -> ExactPenalty:
         method = self.method

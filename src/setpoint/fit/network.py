@@ -12,7 +12,6 @@ pairwise        one run
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -29,6 +28,7 @@ from setpoint.decisions.problem import Problem
 from setpoint.decisions.quick import quick_point
 from setpoint.decisions.threshold import best_threshold
 from setpoint.fit.by_group import point_by_group
+from setpoint.fit.digest import digest
 from setpoint.fit.exact import fit_exact
 from setpoint.fit.exact_verdict import Verdict
 from setpoint.fit.scored import scored
@@ -358,14 +358,10 @@ class _Fit:
         plain = {f.name: getattr(settings, f.name) for f in fields(settings)}
         parts = [str(self.goal), str(self.task.to_json()), repr(method), f"{rate:.6g}"]
         parts += [str(self.size), repr(plain), repr(model)]
-        digest = hashlib.sha256("|".join(parts).encode())
-        tensors = list(model.state_dict().values())
+        tensors = [x for x in model.state_dict().values() if isinstance(x, Tensor)]
         for part in (self.rows, self.tune):
             tensors += [part.inputs, part.target, part.weight, *part.codes.values()]
-        for tensor in tensors:
-            if isinstance(tensor, Tensor):
-                digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
-        return digest.hexdigest()
+        return digest(parts, tensors)
 
 
 def shift(model: nn.Module, by: float) -> bool:

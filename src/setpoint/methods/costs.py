@@ -97,10 +97,7 @@ class Costs(Method):
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         lowered = Lowered(ready(self, goal, task), Cells(task))
-        tables, side, _ = lowered.cells.shape
-        several = task.kind == "multiclass"
-        reader = HardClasses(tables, side) if several else HardSteps(tables)
-        return CostsProgram(lowered, reader, self.started(lowered), self)
+        return CostsProgram(lowered, hard_reader(lowered.cells), self.started(lowered), self)
 
     def started(self, lowered: Lowered) -> list[float]:
         """The multipliers to start from."""
@@ -112,6 +109,12 @@ class Costs(Method):
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)
+
+
+def hard_reader(cells: Cells) -> HardClasses | HardSteps:
+    """What fills the cells with hard decisions."""
+    tables, side, _ = cells.shape
+    return HardClasses(tables, side) if cells.task.kind == "multiclass" else HardSteps(tables)
 
 
 class CostsProgram(GoalProgram):

@@ -34,15 +34,13 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.aims import curve_of
 from setpoint.methods.anchors import AnchorsProgram, anchors_objection
 from setpoint.methods.cells import Cells
-from setpoint.methods.classes import HardClasses
-from setpoint.methods.costs import Costs
+from setpoint.methods.costs import Costs, hard_reader
 from setpoint.methods.eliminated import EliminatedProgram
 from setpoint.methods.exact_table import Tabled, TableProgram, table_program
 from setpoint.methods.exact_whole import REGULARISERS, RELATIONS
 from setpoint.methods.lowered import Lowered
 from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.soft_set import recovered
-from setpoint.methods.steps import HardSteps
 from setpoint.programs import StreamProgram
 from setpoint.surrogates import Annealed
 
@@ -104,6 +102,15 @@ class Exact(Method):
         Of the table: the rows of the data. Batches come with their numbers, ``row=``.
     table : path, optional
         A file that holds the table; in memory otherwise.
+
+    Examples
+    --------
+    >>> import torch, setpoint as sp
+    >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9", Exact(anneal=100))
+    >>> logits = torch.zeros(4, requires_grad=True)
+    >>> loss(logits, torch.tensor([1, 0, 0, 1])).backward()
+    >>> logits.grad
+    tensor([-0.1250,  0.1250,  0.1250, -0.1250])
     """
 
     form: str = "auto"
@@ -209,10 +216,8 @@ class Exact(Method):
                 'form="whole" takes all rows at once, which a loss never has: fit a GoalClassifier '
                 'with method="exact", or train batches with form="table" or form="eliminated"'
             )
-        tables, side, _ = lowered.cells.shape
-        several = task.kind == "multiclass"
-        reader = HardClasses(tables, side) if several else HardSteps(tables)
-        costs = self._costs(SEVERAL if several else END)
+        costs = self._costs(SEVERAL if task.kind == "multiclass" else END)
+        reader = hard_reader(lowered.cells)
         return EliminatedProgram(lowered, reader, costs.started(lowered), costs)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:

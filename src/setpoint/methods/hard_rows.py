@@ -31,8 +31,8 @@ THIN = 5e-7  #: an interval thinner than this share of its ends is rounding to f
 class Rank(NamedTuple):
     """How good decisions are, less is better.
 
-    First the excess of the constraints, then the
-    objective, then the tightest constraint, which has the more to spare the less it is.
+    First the excess of the constraints, then the objective, then the tightest constraint, which has
+    the more to spare the less it is.
     """
 
     excess: float
