@@ -28,7 +28,8 @@ MAY = {
     "restoration": {"_core", "programs", "solvers", "decisions"},
     "datasets": {"_core"},
 }
-DOORS = {"losses", "estimators", "regressors", "boosting", "lightning", "fit", "cli", "__init__"}
+DOORS = {"losses", "estimators", "regressors", "boosting", "lightning", "solving"}
+DOORS |= {"fit", "cli", "__init__"}
 
 
 def room(path):

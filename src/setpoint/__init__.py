@@ -45,8 +45,9 @@ from setpoint.decisions import (
     selective_errors,
     tune,
 )
-from setpoint.goals import Constraint, Goal, Task, check, maximize, minimize
+from setpoint.goals import Constraint, Goal, Task, check, maximize
 from setpoint.metrics import *  # noqa: F403  the language: its names are listed once, in metrics.__all__
+from setpoint.solving import minimize
 
 __version__ = "0.1.0.dev0"
 
@@ -106,6 +107,8 @@ _LATE = {
     "load": "setpoint.estimators",
     "boosting": "setpoint.boosting",
     "Report": "setpoint.reports",
+    "robustness": "setpoint.robustness",
+    "minimize_batched": "setpoint.solvers.batched",
 }
 __all__ += list(_LATE)
 

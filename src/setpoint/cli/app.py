@@ -26,6 +26,7 @@ from setpoint.cli import (
     monitor,
     plan,
     predict,
+    robustness,
     tune,
 )
 from setpoint.cli.debugging import Debug
@@ -49,6 +50,8 @@ promise still hold), monitor (watch it)
 
 Scores of another model: plan (how many labels a proof takes), tune (choose),
 certify (prove it, once, on rows that nothing has seen), decide (use it)
+
+Images: robustness (what attacks leave of a model's accuracy)
 """
 
 # What typer raises to leave a command. The base class of mistakes in the usage has no name of its
@@ -139,6 +142,7 @@ def start(
 _PANELS = {
     "The main job": (demo, fit, predict, evaluate, explain, compare, monitor),
     "On scores from anywhere": (tune, certify, plan, decide),
+    "A model under attack": (robustness,),
     "What can be said, what can be done": (metrics, methods),
 }
 for _panel, _rooms in _PANELS.items():

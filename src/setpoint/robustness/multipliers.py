@@ -1,0 +1,112 @@
+"""One unknown number per row: the multiplier a projection is known up to.
+
+Every exact projection of this room is known up to one multiplier s per image, the root of an
+increasing (or decreasing) function that is a sum over pixels. Two searches find it for all rows at
+once, in a fixed number of passes:
+
+- ``fill``: Σ_i w_i min(s r_i, b_i) = c. Concave and piecewise linear in s, so Newton's method from
+  s = 0 never passes the root and ends on it after finitely many steps;
+- ``root``: any decreasing function with its slope. Newton inside a bracket that at least halves.
+
+On a CPU a search ends when no row moves any more; on a GPU asking would wait for the device, so all
+passes are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+#: Passes of a search; rows with n pixels need at most n + 1 in ``fill`` and rarely more than ten.
+PASSES = 40
+
+Slope = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+def settled(moves: Tensor) -> bool:
+    """Whether no row moves, asked only where asking is free."""
+    return moves.device.type == "cpu" and not bool(moves.any())
+
+
+def fill(weights: Tensor, rates: Tensor, caps: Tensor, wanted: Tensor) -> Tensor:
+    """The least s ≥ 0 with Σ_i w_i min(s r_i, b_i) ≥ c for each row; ∞ where no s gives it.
+
+    Parameters
+    ----------
+    weights, rates, caps : Tensor (B, n)
+        w, r and b, none negative.
+    wanted : Tensor (B,)
+        c.
+
+    Returns
+    -------
+    Tensor (B,)
+        s; 0 where c ≤ 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> one = torch.ones(1, 2)
+    >>> fill(one, one, torch.tensor([[1.0, 5.0]]), torch.tensor([4.0]))
+    tensor([3.])
+    """
+    level = torch.zeros_like(wanted)
+    gains, held = weights * rates, weights * caps
+    ends = torch.where(rates > 0, caps / rates.clamp(min=torch.finfo(caps.dtype).tiny), 0.0)
+    for _ in range(PASSES):
+        rising = ends > level[:, None]
+        slope = (gains * rising).sum(1)
+        missing = wanted - (held * (~rising)).sum(1)
+        after = torch.where(slope > 0, missing / slope, torch.inf)
+        # the root lies to the right, whatever rounding says; nothing to fill is level 0
+        after = torch.where(wanted > 0, torch.maximum(after, level), 0.0)
+        after = torch.where((missing <= 0) & (slope <= 0), level, after)
+        moved, level = after != level, after
+        if settled(moved):
+            break
+    return level
+
+
+def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Tensor:
+    """The root of a decreasing function in a bracket, for each row.
+
+    Parameters
+    ----------
+    function : callable
+        s (B,) -> values (B,) and slopes (B,); values ≥ 0 at ``low`` and ≤ 0 at ``high``.
+    low, high : Tensor (B,)
+        The bracket.
+    passes : int
+        At most so many values.
+
+    Returns
+    -------
+    Tensor (B,)
+        The end of the bracket at which the function is not positive.
+
+    Examples
+    --------
+    >>> import torch
+    >>> root(lambda s: (2.0 - s, -torch.ones_like(s)), torch.zeros(1), torch.full((1,), 9.0))
+    tensor([2.])
+    """
+    at = low
+    width = high - low
+    for turn in range(passes):
+        value, slope = function(at)
+        low = torch.where(value >= 0, at, low)
+        high = torch.where(value <= 0, at, high)
+        newton = at - value / torch.where(slope < 0, slope, -torch.inf)
+        middle = 0.5 * (low + high)
+        # Newton if it stays inside and the bracket keeps shrinking, else the middle of it
+        slow = (high - low) > 0.5 * width if turn % 3 == 2 else torch.zeros_like(low, dtype=bool)
+        width = high - low if turn % 3 == 2 else width
+        inside = (newton > low) & (newton < high) & (slope < 0) & ~slow
+        after = torch.where(inside, newton, middle)
+        after = torch.where(value == 0, at, after)
+        moved, at = after != at, after
+        if settled(moved & (high > low)):
+            break
+    return torch.where(function(at)[0] <= 0, at, high)

@@ -1,0 +1,44 @@
+"""How far each row is from the conditions of Karush, Kuhn and Tucker, at a given point.
+
+    min over λ of ‖ P(∇f + J'λ) ‖₂,    λ >= 0 for inequalities, 0 where they are not active
+
+P leaves out what a bound takes up: a coordinate at its low with a positive component, at its high with a
+negative one. The multipliers are in units of f.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from setpoint.solvers.batched import merit
+from setpoint.solvers.batched.bounds import Box
+from setpoint.solvers.batched.dual import box_dual
+from setpoint.solvers.batched.steering import Place
+
+PASSES = 3
+
+
+def residual(
+    at: Place, mu: Tensor, y: Tensor, box: Box | None, equal: Tensor, near: float
+) -> tuple[Tensor, Tensor]:
+    """The residual (B,) and the multipliers (B, p); an inequality is active where c >= −near,
+    or where the last step gave it a force y > 0.
+
+    Multipliers are sought up to 2/μ: a penalty of weight 1/μ is exact for no greater ones.
+    """
+    one = torch.ones_like(mu)
+    active = (equal | (at.v >= -near) | (y > 0)).to(at.g.dtype)
+    lam = torch.zeros_like(at.v)
+    j = at.j * active[:, :, None]
+    low = -equal.to(at.g.dtype)
+    most = (2 / mu)[:, None]
+    for _ in range(PASSES if at.v.shape[1] else 0):
+        held = j if box is None else j * box.free(at.x, merit.pulled(one, at.g, lam, j))[:, None]
+        q = held @ held.mT * most[:, :, None] ** 2
+        w = (held @ at.g[:, :, None])[:, :, 0] * most
+        lam = box_dual(q, w[:, None], low, torch.ones_like(low))[:, 0] * most * active
+    force = merit.pulled(one, at.g, lam, j)
+    if box is not None:
+        force = force * box.free(at.x, force)
+    return force.norm(dim=-1), lam

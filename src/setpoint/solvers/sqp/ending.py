@@ -1,0 +1,85 @@
+"""How a run ends, as sentences."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+UNBOUNDED = -1e20  #: an objective below this at a point that keeps the constraints has no minimum
+
+
+@dataclass
+class Limits:
+    """What a run may spend.
+
+    Parameters
+    ----------
+    iterations : int
+    evaluations, seconds : number
+        Infinite where there is no limit.
+    """
+
+    iterations: int
+    evaluations: float = math.inf
+    seconds: float = math.inf
+    began: float = field(default_factory=time.monotonic)
+
+    def spent(self, evaluations: int) -> bool:
+        """Whether evaluations or seconds are spent."""
+        return evaluations >= self.evaluations or self.elapsed() >= self.seconds
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def sentence(self, iterations: int, evaluations: int) -> str:
+        """Which limit is reached; empty where none is."""
+        if evaluations >= self.evaluations:
+            return f"stopped at max_evaluations={self.evaluations:.0f}"
+        if self.elapsed() >= self.seconds:
+            return f"stopped at max_seconds={self.seconds:g}"
+        if iterations >= self.iterations:
+            return f"stopped at max_iterations={self.iterations}"
+        return ""
+
+
+def solved(kkt: float, kinks: int) -> str:
+    """The conditions of an optimum hold."""
+    where = f" over gradients at {kinks} points around a kink" if kinks > 1 else ""
+    return (
+        f"solved: the constraints hold and the conditions of an optimum do (kkt {kkt:.1e}{where})"
+    )
+
+
+def exhausted(kkt: float, kinks: int) -> str:
+    """As good as the rounding allows."""
+    where = f" over gradients at {kinks} points around a kink" if kinks > 1 else ""
+    return (
+        "solved to the precision of the functions: no step lowers the objective any further "
+        f"(kkt {kkt:.1e}{where})"
+    )
+
+
+def stuck(kkt: float) -> str:
+    """No step lowers the merit, and the conditions do not hold."""
+    return (
+        f"no step lowers the objective from here, and the conditions of an optimum do not hold "
+        f"(kkt {kkt:.1e}): the gradients may be wrong, or the functions jump"
+    )
+
+
+def infeasible(violation: float, word: str = "found") -> str:
+    """No point keeps the constraints, near here."""
+    return (
+        f"infeasible: no point near here breaks the constraints by less than {violation:.3g}; "
+        f"the point with the least violation {word} is returned. Another x0 may do better, if the "
+        "constraints can be kept at all"
+    )
+
+
+def unbounded(value: float) -> str:
+    """The objective falls without end."""
+    return (
+        f"unbounded: the objective falls without end ({value:.3g} so far); bound x or add what is "
+        "missing from the objective"
+    )
