@@ -15,11 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.robustness.boundary import HALVINGS, pulled_back
+from setpoint.robustness.boundary import pulled_back
 from setpoint.robustness.distances import Distance, Measure, as_distance, norms
 from setpoint.robustness.found import Found
 from setpoint.robustness.general import general_min_radius
 from setpoint.robustness.nearing import Course, Nearest, near
+from setpoint.robustness.pace import Pace
 from setpoint.robustness.posed import Posed, pose
 from setpoint.robustness.probe import BATCH, Model
 from setpoint.robustness.projections import reach
@@ -103,23 +104,14 @@ def min_radius(
     if not len(x):
         return Found(x, x.new_zeros(0), x.new_zeros(0), torch.zeros(0, dtype=torch.long), 0)
     plan = heats(iterations, rivals, restarts)
-    steps = plan.turns + HALVINGS + 2
-    done = 0
-
-    def told() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(min(done / steps, 1.0))
-
+    pace = Pace(plan.turns + 1, progress)
     draws = Draws(posed.seeds, posed.rows.clean)
-    found, taken = race(posed, measure.p, plan, draws, told)
+    found, taken = race(posed, measure.p, plan, draws, pace.tick)
     found, extra = _rescued(posed, measure.p, found, plan.second, draws)
     moves = torch.where(found.radius.isfinite()[:, None], found.moves, found.last)
     moves = pulled_back(posed.probe, posed.rows, moves)
     moves = torch.where((posed.margins >= 0)[:, None], 0.0, moves)
-    if progress is not None:
-        progress(1.0)
+    pace.end()
     return _told(posed, moves, measure.p, taken + extra)
 
 

@@ -54,6 +54,17 @@ class Posed:
         """The moved images: (B, n) -> (B, *shape)."""
         return (self.rows.clean + moves).view(-1, *self.shape)
 
+    def take(self, index: Tensor) -> Posed:
+        """The problem for some of the images, by number."""
+        return Posed(
+            self.rows.take(index),
+            self.logits[index],
+            self.margins[index],
+            self.probe,
+            self.shape,
+            [self.seeds[number] for number in index.tolist()],
+        )
+
 
 def pose(
     model: Model,

@@ -82,11 +82,11 @@ class Probe:
         """± margin of flat rows: at least 0 where the attack has what it wants."""
         return self.sign * margin(self.logits(rows), labels)
 
-    def scores(self, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Score (no rival named) and ± margin of flat rows, without gradients."""
-        logits = self.logits(rows)
-        wanted = self.sign * margin(logits, labels)
-        return (self.sign * soft_margin(logits, labels) if self._soft else wanted), wanted
+    def scores(
+        self, rows: Tensor, labels: Tensor, rivals: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Score and ± margin of flat rows, without gradients."""
+        return self._scored(self.logits(rows), labels, rivals)
 
     def look(self, rows: Tensor, labels: Tensor, rivals: Tensor | None = None) -> Seen:
         """Score, margin and gradient at flat rows.
@@ -121,14 +121,18 @@ class Probe:
         with torch.enable_grad():
             leaf = rows.detach().requires_grad_()
             logits = self._logits(leaf)
-            wanted = self.sign * margin(logits, labels)
-            if rivals is not None:
-                score = self.sign * (of_class(logits, rivals) - of_class(logits, labels))
-            else:
-                score = self.sign * soft_margin(logits, labels) if self._soft else wanted
+            score, wanted = self._scored(logits, labels, rivals)
             (gradient,) = torch.autograd.grad(score.sum(), leaf)
         gradient = torch.nan_to_num(gradient, nan=0.0, posinf=0.0, neginf=0.0)
         return Seen(score.detach(), wanted.detach(), gradient)
+
+    def _scored(
+        self, logits: Tensor, labels: Tensor, rivals: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        wanted = self.sign * margin(logits, labels)
+        if rivals is not None:
+            return self.sign * (of_class(logits, rivals) - of_class(logits, labels)), wanted
+        return (self.sign * soft_margin(logits, labels) if self._soft else wanted), wanted
 
     def _logits(self, rows: Tensor) -> Tensor:
         self.forwards += len(rows)

@@ -28,6 +28,8 @@ class Facts:
         Images unbeaten within the greatest eps whose attack ended without coming to rest.
     known : int
         Images unbeaten within the greatest eps of which that is known.
+    moving, measured : int
+        Least distances that have not come to rest, and those of which that is known.
     """
 
     distance: str
@@ -38,6 +40,8 @@ class Facts:
     unbeaten: int
     restless: int
     known: int
+    moving: int
+    measured: int
     levels: tuple[Level, ...]
     quantiles: dict[float, float]
     searched: bool
@@ -61,6 +65,8 @@ class Facts:
             int((right & np.isinf(columns["radius"])).sum()),
             int((rest > STATIONARY).sum()),
             int((~np.isnan(rest)).sum()),
+            int((columns["radius_stationarity"] > STATIONARY).sum()),
+            int((~np.isnan(columns["radius_stationarity"])).sum()),
             found.levels,
             found.radius_quantiles((0.25, 0.5, 0.75)),
             any(ran.name == "min-radius" for ran in found.attacks),
@@ -87,6 +93,11 @@ def sentences(facts: Facts) -> list[str]:
         said.append(
             f"On {facts.restless:,} of {facts.known:,} images that were not beaten the attack "
             "ended without coming to rest; more iterations may beat some of them."
+        )
+    if facts.moving:
+        said.append(
+            f"{facts.moving:,} of {facts.measured:,} least distances have not come to rest; more "
+            "iterations may shorten them."
         )
     said += [sentence for ran in facts.attacks for sentence in _failed(ran)]
     return said + [f"{note[0].upper()}{note[1:]}." for note in facts.notes]

@@ -16,8 +16,10 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
+from setpoint.solvers.augmented import AugmentedLagrangian
+from setpoint.solvers.augmented.calling import solved
 from setpoint.solvers.result import Multipliers, Progress, Result
-from setpoint.solvers.sqp import merit, quadratic
+from setpoint.solvers.sqp import quadratic
 from setpoint.solvers.sqp.ending import Limits
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.run import Run, Settings
@@ -26,6 +28,9 @@ from setpoint.solvers.sqp.steering import Box
 METHODS = ("auto", "sqp", "augmented-lagrangian")
 FULL = 1000  #: variables up to which the Hessian is kept as a matrix
 MEMORY = 30  #: pairs that are kept of a larger one
+EXACT = 1e-8  #: tolerances of exact values
+STEPS = 1000  #: at most, by default
+ROUNDS = ("epochs", "rounds")  #: what a limit of iterations means to the augmented Lagrangian
 
 
 def minimize(
@@ -35,11 +40,11 @@ def minimize(
     inequalities: Any = (),
     equalities: Any = (),
     bounds: Any = None,
-    method: str = "auto",
+    method: Any = "auto",
     batches: Any = None,
-    tolerance: float = 1e-8,
-    feasibility: float = 1e-8,
-    max_iterations: int = 1000,
+    tolerance: float | None = None,
+    feasibility: float | None = None,
+    max_iterations: int | None = None,
     max_evaluations: float | None = None,
     max_seconds: float | None = None,
     hessian: str | int = "auto",
@@ -62,16 +67,19 @@ def minimize(
     bounds : tuple, optional
         (low, high), each None, a number, a tensor that broadcasts to x, or for a dict or a module a
         dict of them by name. They are kept at every point where a function is called.
-    method : {"auto", "sqp", "augmented-lagrangian"}
-        Auto: "augmented-lagrangian" with ``batches``, "sqp" without.
+    method : {"auto", "sqp", "augmented-lagrangian"} or AugmentedLagrangian
+        Auto: "augmented-lagrangian" with ``batches``, "sqp" without. An instance carries its own
+        options.
     batches : iterable or callable, optional
-        Minibatches: the functions are then called f(x, batch), and the problem is about their means.
-    tolerance : float
-        It is solved where kkt is no more than this times 1 + ‖∇f‖.
-    feasibility : float
-        What a constraint may be broken by.
+        Minibatches: the functions are then called f(x, batch), and their means are meant.
+    tolerance : float, optional
+        It is solved where kkt is no more than this times 1 + ‖∇f‖. 1e-8 by default, 1e-3 with
+        ``batches``.
+    feasibility : float, optional
+        What a constraint may be broken by; the same defaults.
     max_iterations, max_evaluations, max_seconds : number, optional
-        Limits; the best point so far is returned.
+        Limits; the best point so far is returned. 1000 steps by default; of the augmented
+        Lagrangian they are rounds, or passes over the batches.
     hessian : "auto", "full" or int
         The whole matrix, or how many pairs are kept of it. Auto: whole up to 1000 variables.
     qp : {"auto", "daqp", "piqp"}
@@ -110,19 +118,39 @@ def minimize(
     """
     _checked(tolerance, feasibility, max_iterations, max_evaluations, max_seconds)
     name, reason = _chosen(method, batches)
-    if name == "augmented-lagrangian":
-        raise KindError("to come")
     functions = Functions(objective, x0, inequalities, equalities)
     box = _box(bounds, functions)
+    if name == "augmented-lagrangian":
+        if not isinstance(method, AugmentedLagrangian):
+            rounds = {} if max_iterations is None else dict.fromkeys(ROUNDS, int(max_iterations))
+            method = AugmentedLagrangian(**rounds)
+        return solved(
+            method,
+            functions,
+            box,
+            f"augmented Lagrangian, {reason}: {len(functions.first)} variables",
+            batches=batches,
+            callback=callback,
+            tolerance=tolerance,
+            feasibility=feasibility,
+            max_evaluations=max_evaluations,
+            max_seconds=max_seconds,
+            resume=resume,
+            seed=seed,
+        )
     memory = _memory(hessian, len(functions.first))
     if qp not in quadratic.SOLVERS:
         raise KindError(f"qp={qp!r}: one of {', '.join(quadratic.SOLVERS)}")
     coarse = math.sqrt(functions.eps) if functions.rounded else 0.0
     settings = Settings(
-        max(tolerance, 10 * coarse), max(feasibility, coarse / 10), memory, qp, seed
+        max(EXACT if tolerance is None else tolerance, 10 * coarse),
+        max(EXACT if feasibility is None else feasibility, coarse / 10),
+        memory,
+        qp,
+        seed,
     )
     limits = Limits(
-        max_iterations,
+        STEPS if max_iterations is None else max_iterations,
         math.inf if max_evaluations is None else max_evaluations,
         math.inf if max_seconds is None else max_seconds,
     )
@@ -137,8 +165,8 @@ def minimize(
     matrix = "the whole Hessian" if memory is None else f"{memory} pairs of the Hessian"
     equal, other = functions.count
     plan = (
-        f"sqp, {reason}: {len(functions.first)} variables, {other} inequalities, {equal} equations, "
-        f"{matrix}"
+        f"sqp, {reason}: {len(functions.first)} variables, {other} inequalities, "
+        f"{equal} equations, {matrix}"
     )
     return _result(run, plan)
 
@@ -157,7 +185,7 @@ def _result(run: Run, plan: str) -> Result:
     return Result(
         functions.given(best.x),
         best.f,
-        merit.worst(best.v, k),
+        best.worst,
         kkt,
         multipliers,
         run.success,
@@ -176,7 +204,9 @@ def _host(x: Tensor) -> np.ndarray:
     return x.double().cpu().numpy()
 
 
-def _chosen(method: str, batches: Any) -> tuple[str, str]:
+def _chosen(method: Any, batches: Any) -> tuple[str, str]:
+    if isinstance(method, AugmentedLagrangian):
+        return "augmented-lagrangian", "as asked"
     if method not in METHODS:
         raise KindError(f"method={method!r}: one of {', '.join(METHODS)}")
     if batches is not None:
@@ -194,12 +224,12 @@ def _chosen(method: str, batches: Any) -> tuple[str, str]:
 
 
 def _checked(
-    tolerance: float, feasibility: float, iterations: int, evaluations: Any, seconds: Any
+    tolerance: Any, feasibility: Any, iterations: Any, evaluations: Any, seconds: Any
 ) -> None:
     for name, x in (("tolerance", tolerance), ("feasibility", feasibility)):
-        if not is_real(x) or not 0 < x < math.inf:
+        if x is not None and (not is_real(x) or not 0 < x < math.inf):
             raise KindError(f"{name}={x!r}: a positive number")
-    if not is_real(iterations) or iterations < 0 or iterations % 1:
+    if iterations is not None and (not is_real(iterations) or iterations < 0 or iterations % 1):
         raise KindError(f"max_iterations={iterations!r}: a whole number, 0 or more")
     for name, x in (("max_evaluations", evaluations), ("max_seconds", seconds)):
         if x is not None and (not is_real(x) or not x > 0):

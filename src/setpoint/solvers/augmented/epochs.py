@@ -60,7 +60,7 @@ class Feed:
     batches : iterable or callable
         Gone through once an epoch; a list or tuple in an order drawn anew each time. A callable
         gives a new batch at each call, ``steps`` of them an epoch, and as many more are drawn once
-        to judge by.
+        to judge by; so it is with an iterable of unknown length where ``steps`` are given.
     steps : int or None
         Batches of an epoch; None takes all there are (100 of a callable).
     seed : int
@@ -82,7 +82,9 @@ class Feed:
                 "that gives the next batch"
             )
         else:
-            self.whole = batches
+            self.whole = (
+                batches if steps is None or _sized(batches) else list(islice(batches, steps))
+            )
 
     def epoch(self, number: int) -> Iterator[Any]:
         """The batches of an epoch."""
@@ -93,6 +95,14 @@ class Feed:
             order = torch.randperm(len(self.given), generator=rng).tolist()
             return islice((self.given[k] for k in order), self.steps)
         return islice(iter(self.given), self.steps)
+
+
+def _sized(batches: Any) -> bool:
+    """Whether it has an end that is known of; what streams without one is judged by a sample."""
+    try:
+        return len(batches) >= 0
+    except TypeError:
+        return False
 
 
 class Epochs:

@@ -65,7 +65,7 @@ class Balance:
     def held(self) -> tuple[Tensor, Tensor]:
         """The forces of the lower and of the upper bounds, (n,) each, 0 or more."""
         held = self.left - self.resting.counted(self.left)
-        return held.clamp(min=0), (-held).clamp(min=0)
+        return held.clamp(min=0), (-held).clamp(min=0) + 0.0  # no −0
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +135,9 @@ class Whole:
         slopes, squares = slopes / count, squares / count
         resting = at_bounds(parts, self.box, slack).cpu()
         found = torch.zeros(len(rows), dtype=torch.float64)
+        if not bool(torch.isfinite(slopes).all()):
+            rows, slopes = [], slopes[:1]  # the residual is no number either, and says so
+            squares, found = squares[:1, :1], found[:0]
         if rows:
             high = torch.full_like(found, torch.inf)
             low = torch.where(equal[rows].cpu(), -high, 0.0)

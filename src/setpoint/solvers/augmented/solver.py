@@ -193,8 +193,11 @@ class AugmentedLagrangian:
         seed : int
             Of the order of batches.
         """
-        most = max_evaluations, max_seconds
-        run = self._begun(values, parts, box, batches, tolerance, feasibility, most, seed)
+        meter = Meter(values, max_evaluations, max_seconds)
+        try:
+            run = self._begun(meter, parts, box, batches, tolerance, feasibility, seed)
+        except LostError as lost:
+            return _nowhere(parts, f"{lost}; start where the functions have values", meter)
         if resume is not None:
             _fits(resume, run)
             run.take_up(resume)
@@ -220,13 +223,12 @@ class AugmentedLagrangian:
 
     def _begun(
         self,
-        values: Values,
+        meter: Meter,
         parts: Sequence[Tensor],
         box: Sequence[Bounds] | None,
         batches: Any,
         tolerance: float | None,
         feasibility: float | None,
-        most: tuple[float | None, float | None],
         seed: int,
     ) -> Epochs | Rounds:
         if not parts or not all(isinstance(p, Tensor) and p.is_floating_point() for p in parts):
@@ -236,7 +238,6 @@ class AugmentedLagrangian:
         coarse = coarse if coarse > 1e-6 else 0.0
         near = max(usual if tolerance is None else tolerance, 10 * coarse)
         kept = max(usual if feasibility is None else feasibility, coarse / 10)
-        meter = Meter(values, *most)
         held = [(None, None)] * len(parts) if box is None else list(box)
         if batches is None:
             return Rounds(self, Whole(meter, [None], held), meter, parts, kept, near)
@@ -252,6 +253,14 @@ def _fits(state: dict[str, Any], run: Epochs | Rounds) -> None:
             f"resume is the state of another problem, of kind {state.get('kind')!r} with shapes "
             f"{shapes}; this one is of kind {run.kind!r} with shapes {here}"
         )
+
+
+def _nowhere(parts: Sequence[Tensor], why: str, meter: Meter) -> Augmented:
+    """The start, where the functions have no value there."""
+    x, none = [part.detach().clone() for part in parts], np.zeros(0)
+    spent = meter.evaluations, meter.gradients, meter.spent
+    no = math.nan
+    return Augmented(x, no, no, no, no, none, none, none, none, False, why, 0, *spent, {})
 
 
 def _balance(run: Epochs | Rounds) -> Balance:

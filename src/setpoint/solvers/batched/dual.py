@@ -74,7 +74,12 @@ def _interior(q: Tensor, w: Tensor, low: Tensor, high: Tensor) -> Tensor:
         to_below = target / down - below - below / down * step
         to_above = target / up - above + above / up * step
         reach = torch.stack(
-            [_reach(down, step), _reach(up, -step), _reach(below, to_below), _reach(above, to_above)]
+            [
+                _reach(down, step),
+                _reach(up, -step),
+                _reach(below, to_below),
+                _reach(above, to_above),
+            ]
         ).amin(0)
         moves = (gap > end) & step.isfinite().all(-1, keepdim=True)
         size = torch.where(moves, (0.99 * reach).clamp_max(1), 0.0)
@@ -93,7 +98,9 @@ def _polished(
     free = (~(at_low | at_high)).to(y.dtype)
     fixed = torch.where(at_low, low, high) * (1 - free)
     ridge = 10 * torch.finfo(y.dtype).eps
-    block = free[..., :, None] * free[..., None, :] * q[:, None] + torch.diag_embed(1 - free + ridge)
+    block = free[..., :, None] * free[..., None, :] * q[:, None] + torch.diag_embed(
+        1 - free + ridge
+    )
     right = -free * (w + fixed @ q)
     exact = torch.linalg.solve_ex(block, right[..., None])[0][..., 0] * free + fixed
     exact = exact.clamp(low, high)

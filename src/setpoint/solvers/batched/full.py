@@ -29,9 +29,7 @@ class FullMemory:
     def start(cls, x: Tensor) -> FullMemory:
         """The identity for each row of x (B, n)."""
         eye = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
-        return cls(
-            eye.expand(len(x), -1, -1).clone(), x.new_ones(len(x)).bool()
-        )
+        return cls(eye.expand(len(x), -1, -1).clone(), x.new_ones(len(x)).bool())
 
     def take(self, index: Tensor) -> FullMemory:
         """The memory of some rows."""

@@ -112,9 +112,7 @@ def minimize_batched(
     x0 = _checked(x0, data)
     flat = x0.detach().reshape(len(x0), -1)
     box = box_for(bounds, x0)
-    functions = Functions(
-        objective, inequalities, equalities, tuple(data), tuple(x0.shape[1:])
-    )
+    functions = Functions(objective, inequalities, equalities, tuple(data), tuple(x0.shape[1:]))
     limits = _limits(x0, tolerance, feasibility, max_iterations, lowest)
     if resume is None:
         if not is_real(mu) or not 0 < mu < float("inf"):
@@ -175,8 +173,10 @@ class _Book:
             if number:
                 if not kept:  # the first rows that are done: a book for all of them
                     memory = run.memory.take(run.rows.index)
-                mine = done.nonzero()[:, 0] if number < len(done) else torch.arange(
-                    len(done), device=done.device
+                mine = (
+                    done.nonzero()[:, 0]
+                    if number < len(done)
+                    else torch.arange(len(done), device=done.device)
                 )
                 rows = _written(rows, run.rows.take(mine))
                 memory.put(run.rows.index[mine], run.memory.take(mine))
@@ -204,9 +204,7 @@ class _Book:
         at = Place(x, values.f.detach(), values.v.detach(), *values.gradients())
         violation = merit.greatest(at.v, equal)
         forces = rows.step.y * settled  # elsewhere the point is another than the last
-        kkt, multipliers = residual(
-            at, rows.step.mu, forces, self.box, equal, limits.feasibility
-        )
+        kkt, multipliers = residual(at, rows.step.mu, forces, self.box, equal, limits.feasibility)
         holds = violation <= limits.feasibility
         small = kkt <= limits.tolerance * at.g.norm(dim=-1).clamp_min(1)
         calm = torch.tensor([End.PRECISION, End.ITERATIONS, End.EVALUATIONS], device=x.device)
@@ -220,6 +218,7 @@ class _Book:
             fun=at.f,
             violation=violation,
             kkt=kkt,
+            gradient=at.g.norm(dim=-1),
             multipliers=multipliers,
             success=success,
             status=status,

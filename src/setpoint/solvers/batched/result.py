@@ -64,6 +64,8 @@ class BatchedResult:
         (B,) f there, and the greatest of max(c, 0) and |e|.
     kkt : torch.Tensor
         (B,) 2-norm of ∇f + Σ λ∇c + Σ ν∇e, without what the bounds take up.
+    gradient : torch.Tensor
+        (B,) 2-norm of ∇f there, which the residual is judged against.
     multipliers : torch.Tensor
         (B, p + q) λ of the inequalities, then ν of the equalities, in units of f.
     success : torch.Tensor
@@ -82,6 +84,7 @@ class BatchedResult:
     fun: Tensor
     violation: Tensor
     kkt: Tensor
+    gradient: Tensor
     multipliers: Tensor
     success: Tensor
     status: list[str]

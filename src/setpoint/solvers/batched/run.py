@@ -123,9 +123,7 @@ class Run:
         cut = cut - rows.step.mu * (at.g * s).sum(-1)
         return torch.minimum(promised, cut).clamp_min(0)
 
-    def _moved(
-        self, rows: Rows, values: Values, x: Tensor, enough: Tensor, fallen: Tensor
-    ) -> Rows:
+    def _moved(self, rows: Rows, values: Values, x: Tensor, enough: Tensor, fallen: Tensor) -> Rows:
         """Rows whose trial is good take it, with a new step; the others search on."""
         at, step = rows.at, rows.step
         to = _place(values, *values.gradients())

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 UNBOUNDED = -1e20  #: an objective below this at a point that keeps the constraints has no minimum
 
 
+CONSTANT = (
+    "; as far as autograd sees the objective does not depend on x: it is constant, or detached"
+)
+
+
 @dataclass
 class Limits:
     """What a run may spend.
@@ -60,20 +65,23 @@ def exhausted(kkt: float, kinks: int) -> str:
     )
 
 
-def stuck(kkt: float) -> str:
+def stuck(kkt: float, bad: bool) -> str:
     """No step lowers the merit, and the conditions do not hold."""
+    why = "the gradients may be wrong, or the functions jump"
+    if bad:
+        why = "the functions gave nan or inf at points that were tried, which are no numbers"
     return (
         f"no step lowers the objective from here, and the conditions of an optimum do not hold "
-        f"(kkt {kkt:.1e}): the gradients may be wrong, or the functions jump"
+        f"(kkt {kkt:.1e}): {why}"
     )
 
 
-def infeasible(violation: float, word: str = "found") -> str:
+def infeasible(total: float) -> str:
     """No point keeps the constraints, near here."""
     return (
-        f"infeasible: no point near here breaks the constraints by less than {violation:.3g}; "
-        f"the point with the least violation {word} is returned. Another x0 may do better, if the "
-        "constraints can be kept at all"
+        f"infeasible: no point near here breaks the constraints by less than {total:.3g} in all; "
+        "the one that breaks them least is returned. Another x0 may do better, if the constraints "
+        "can be kept at all"
     )
 
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, KindError
+from setpoint.solvers.sqp.merit import broken
 
 ONE_BY_ONE = 4  #: constraints up to which a backward pass for each is quicker than one for all
 ROWS = 256  #: of J that are made at once, and held in memory
@@ -35,6 +36,8 @@ class Evaluated:
     f : float
     v : torch.Tensor
         (m,) equations first.
+    total, worst : float
+        What is broken of all constraints together, and of the most broken one.
     finite : bool
         Whether all of them are numbers.
     """
@@ -42,6 +45,8 @@ class Evaluated:
     x: Tensor
     f: float
     v: Tensor
+    total: float
+    worst: float
     finite: bool
     leaves: list[Tensor] = field(repr=False)
     top: Tensor | None = field(repr=False)
@@ -49,14 +54,17 @@ class Evaluated:
     g: Tensor | None = None
     J: Tensor | None = None
 
+    def merit(self, mu: float) -> float:
+        """φ = μ f + what is broken."""
+        return mu * self.f + self.total
+
     def pull(self, mu: float, paid: Tensor) -> Tensor:
         """μ ∇f + Jᵀ paid (n,): one backward pass where J is not known."""
-        if self.J is not None and self.g is not None:
-            return mu * self.g + self.J.T @ paid
-        self.gradient()
-        assert self.g is not None
-        out = mu * self.g
-        if self.rows is not None and self.rows.requires_grad and len(paid):
+        if self.J is not None or len(paid) <= ONE_BY_ONE:
+            J = self.jacobian()  # asked for anyway, where the step is taken
+            return mu * self.gradient() + paid @ J
+        out = mu * self.gradient()
+        if self.rows is not None and self.rows.requires_grad:
             found = torch.autograd.grad(
                 self.rows, self.leaves, paid.to(self.rows), retain_graph=True, allow_unused=True
             )
@@ -111,10 +119,8 @@ class Functions:
         if not callable(objective):
             raise KindError(f"objective={objective!r}: a function of x that gives a scalar tensor")
         self.objective = objective
-        self.sides = [
-            _callables(equalities, "equalities"),
-            _callables(inequalities, "inequalities"),
-        ]
+        given = {"equalities": equalities, "inequalities": inequalities}
+        self.sides = {name: _callables(side, name) for name, side in given.items()}
         self.module = x0 if isinstance(x0, nn.Module) else None
         self.names, parts = _parts(x0)
         self.single = not self.names
@@ -127,16 +133,13 @@ class Functions:
         coarse = max(torch.finfo(kind).eps for kind in self.kinds)
         self.eps = coarse  #: of the values that the functions give
         self.rounded = any(kind != torch.float64 for kind in self.kinds)
-        self.calls = self.backwards = 0
+        self.calls = 0
+        self.depends = True  #: whether autograd sees that the objective depends on x
         self.count = (0, 0)  #: equations and inequalities, known after the first call
         if not len(self.first):
             raise DataError("x0 is empty: there is nothing to choose")
         if not bool(torch.isfinite(self.first).all()):
             raise DataError("x0 holds a value that is no number; start from finite ones")
-
-    @property
-    def where(self) -> torch.device:
-        return self.device
 
     def split(self, x: Tensor) -> list[Tensor]:
         """The tensors of x, each in its own shape and type."""
@@ -152,7 +155,7 @@ class Functions:
         return self.copied(x)
 
     def copied(self, x: Tensor) -> Any:
-        """X as the user gave it; of a module its parameters by name, and the module is left alone."""
+        """X as the user gave it; of a module its parameters by name, without touching it."""
         parts = [part.detach().clone() for part in self.split(x)]
         return parts[0] if self.single else dict(zip(self.names, parts, strict=True))
 
@@ -179,38 +182,40 @@ class Functions:
         self.calls += 1
         with torch.enable_grad():
             top = self._top(self.objective(argument))
-            found = [self._side(side, argument) for side in self.sides]
+            found = [self._side(name, argument) for name in self.sides]
         pieces = [piece for side in found for piece in side]
         self._counted(found)
+        self.depends = top.requires_grad
         f = float(top.detach())
         if not pieces:
             v, rows = x.new_zeros(0), None
         else:
             rows = pieces[0] if len(pieces) == 1 else torch.cat([p.to(pieces[0]) for p in pieces])
             v = rows.detach().to(x)
-        finite = math.isfinite(f) and bool(torch.isfinite(v).all())
-        return Evaluated(x, f, v, finite, leaves, top, rows)
+        total = worst = 0.0
+        if pieces:
+            each = broken(v.cpu().numpy(), self.count[0])
+            total, worst = float(each.sum()), float(each.max(initial=0.0))
+        finite = math.isfinite(f) and math.isfinite(total)
+        return Evaluated(x, f, v, total, worst, finite, leaves, top, rows)
 
     def _top(self, found: Any) -> Tensor:
         if not isinstance(found, Tensor) or found.numel() != 1:
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise DataError(f"the objective gave {shape}; it must give a tensor with one number")
+        if not found.is_floating_point():
+            raise DataError(f"the objective gave {found.dtype}; it must give a real number")
         return found.reshape(())
 
-    def _side(self, side: Sequence[Callable[..., Any]], argument: Any) -> list[Tensor]:
+    def _side(self, name: str, argument: Any) -> list[Tensor]:
         out = []
-        for k, function in enumerate(side):
+        for k, function in enumerate(self.sides[name]):
             found = function(argument)
-            if isinstance(found, tuple | list):
-                raise DataError(
-                    f"constraint {k} gave a {type(found).__name__}; it must be a tensor"
-                )
-            if not isinstance(found, Tensor):
+            if isinstance(found, int | float):
                 found = torch.as_tensor(found, dtype=self.kinds[0], device=self.device)
-            if not found.is_floating_point():
-                raise DataError(
-                    f"constraint {k} gave {found.dtype}; give c(x) <= 0 as real numbers"
-                )
+            if not isinstance(found, Tensor) or not found.is_floating_point():
+                what = found.dtype if isinstance(found, Tensor) else type(found).__name__
+                raise DataError(f"{name}[{k}] gave {what}; it must give a tensor of real numbers")
             out.append(found.reshape(-1))
         return out
 
@@ -276,7 +281,11 @@ def _flat(parts: Sequence[Tensor | None], leaves: Sequence[Tensor]) -> Tensor:
 
 
 def _callables(given: Any, name: str) -> tuple[Callable[..., Any], ...]:
-    found = (given,) if callable(given) else tuple(given or ())
+    if given is None or callable(given):
+        return () if given is None else (given,)
+    if not isinstance(given, list | tuple):
+        raise KindError(f"{name}={given!r}: a function of x, or a list of them")
+    found = tuple(given)
     for function in found:
         if not callable(function):
             raise KindError(f"{name} holds {function!r}; give functions of x")

@@ -8,35 +8,20 @@ is what people ask about: by how much the most broken constraint is broken.
 
 from __future__ import annotations
 
+import numpy as np
 from torch import Tensor
 
-from setpoint.solvers.sqp.functions import Evaluated
 
-
-def parts(v: Tensor, equations: int) -> Tensor:
+def broken(v: np.ndarray, equations: int) -> np.ndarray:
     """What is broken of each constraint, (m,) >= 0."""
-    broken = v.clamp(min=0)
-    broken[:equations] = v[:equations].abs()
-    return broken
-
-
-def total(v: Tensor, equations: int) -> float:
-    """V, the sum of what is broken."""
-    return float(parts(v, equations).sum()) if len(v) else 0.0
-
-
-def worst(v: Tensor, equations: int) -> float:
-    """The most broken constraint."""
-    return float(parts(v, equations).max()) if len(v) else 0.0
-
-
-def merit(point: Evaluated, mu: float, equations: int) -> float:
-    """φ at a point."""
-    return mu * point.f + total(point.v, equations)
+    out = np.maximum(v, 0.0)
+    out[:equations] = np.abs(v[:equations])
+    return out
 
 
 def paid(v: Tensor, equations: int) -> Tensor:
     """∂(Σ broken)/∂v (m,): 1 where an inequality is broken, the sign of an equation."""
     out = (v > 0).to(v)
-    out[:equations] = v[:equations].sign()
+    if equations:
+        out[:equations] = v[:equations].sign()
     return out

@@ -131,13 +131,15 @@ def _polished(Q: Array, q: Array, low: Array, high: Array, sides: Array) -> Arra
     if not np.isfinite(y).all():
         return None
     if free.any():
+        rows = Q[free]
+        right = -(q[free] + rows[:, ~free] @ y[~free])
         try:
-            part = cho_factor(Q[np.ix_(free, free)], check_finite=False)
+            if len(rows) <= SMALL:
+                y[free] = np.linalg.solve(rows[:, free], right)
+            else:
+                y[free] = cho_solve(cho_factor(rows[:, free], check_finite=False), right)
         except LinAlgError:
             return None
-        y[free] = cho_solve(
-            part, -(q[free] + Q[np.ix_(free, ~free)] @ y[~free]), check_finite=False
-        )
     slope = Q @ y + q
     size = 1e-10 * (1 + np.abs(q).max() + np.abs(slope).max())
     inside = ((y >= low) & (y <= high)).all()

@@ -22,15 +22,23 @@ from setpoint.solvers.result import Progress
 from setpoint.solvers.sqp import ending, merit
 from setpoint.solvers.sqp.ending import Limits
 from setpoint.solvers.sqp.functions import Evaluated, Functions
-from setpoint.solvers.sqp.hessian import Compact, Full, Hessian, damped
+from setpoint.solvers.sqp.hessian import SHARE, Compact, Full, Hessian, damped
 from setpoint.solvers.sqp.line_search import DECREASE, Found, weak_wolfe
-from setpoint.solvers.sqp.stationarity import RADIUS, Memory, Near, Stationarity, stationarity
+from setpoint.solvers.sqp.stationarity import Memory, Near, Stationarity, stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 
 PATIENCE = 5  #: steps from one look at the gradients around to the next
+SMOOTH = 1e-3  #: kkt of one point, relative to the gradient, that does not look like a kink
 LOOSE = 1e-6  #: kkt of one point, relative to the gradient, below which no others are asked
+STEEP = 1e4  #: times the first gradient, beyond which a gradient says nothing about scale
+BENDS = 3  #: corrections of a step
+RESCUES = 30  #: of a run, by gradients around a kink
+SHORT = 0.1  #: of a step that is cut
 STALL = 6  #: steps without change after which the end is judged
-KINK_TOLERANCE = 1e-4  #: kkt, relative to the gradient, that counts as solved where nothing moves
+WORTH = 1e-6  #: share of the objective that is not worth a further step
+KINK_TOLERANCE = 1e-5  #: kkt, relative to the gradient, that counts as solved where nothing moves
+SAMPLES = 1e-6  #: radius of the points that are sampled, relative to 1 + |x|
+MU = 1e3  #: at most, where the gradients at x0 say what it should be
 LEAST_MU = 1e-14
 
 
@@ -60,13 +68,14 @@ class Run:
         self.sides: np.ndarray | None = None
         self.found: Stationarity | None = None
         self.step = 0.0
+        self.rescues = 0
         self.single = math.inf  #: kkt of the iterate alone, when it was read last
         self.rng = torch.Generator().manual_seed(settings.seed)
         self.saw_bad = False
         self.begun = False
         self.fresh_look = False  #: whether ``found`` is of the iterate
 
-    # --- beginning ---------------------------------------------------------------------------------
+    # --- beginning --------------------------------------------------------------------------------
 
     def begin(self, x: Tensor) -> None:
         """Start at x."""
@@ -75,9 +84,11 @@ class Run:
         self.equations = self.functions.count[0]
         self.best = self.point
         if not self.point.finite:
-            what = "the objective" if not math.isfinite(self.point.f) else "a constraint"
+            top = not math.isfinite(self.point.f)
+            value = self.point.f if top else self.point.total
+            what = "the objective" if top else "a constraint"
             self.status = (
-                f"{what} is no finite number at x0 ({self.point.f:g}); start where it has a value"
+                f"{what} is no finite number at x0 ({value:g}); start where it has a value"
             )
             return
         if not self.point.slopes_finite():
@@ -86,6 +97,7 @@ class Run:
                 "such as a little beside it"
             )
             return
+        self.steep = 1 + float(self.point.gradient().norm())
         self.mu = self._first_mu()
         self.hessian = self._fresh()
         self.memorise()
@@ -95,7 +107,8 @@ class Run:
         """An objective that is no steeper than the constraints: multipliers are of that order."""
         g, J = self.point.gradient(), self.point.jacobian()
         slope = float(J.norm(dim=1).max()) if len(J) else 0.0
-        return min(1.0, slope / max(float(g.norm()), 1e-300)) if slope > 0 else 1.0
+        ratio = slope / max(float(g.norm()), 1e-300)
+        return ratio if 0 < ratio <= MU else 1.0  # a gradient that is 0 here is larger elsewhere
 
     def take_up(self, state: dict[str, Any]) -> None:
         """Go on from the state of an earlier run."""
@@ -113,7 +126,8 @@ class Run:
         self.hessian.load(state["hessian"])
         self.mu, self.iteration = float(state["mu"]), int(state["iteration"])
         self.still, self.gradients = int(state["still"]), int(state["gradients"])
-        self.sides = state["sides"]
+        self.sides, self.rescues = state["sides"], int(state["rescues"])
+        self.single, self.steep = float(state["single"]), float(state["steep"])
         self.rng.set_state(state["rng"])
         self.memory = Memory()
         for near in zip(*state["memory"], strict=True):
@@ -132,6 +146,9 @@ class Run:
             "mu": self.mu,
             "iteration": self.iteration,
             "still": self.still,
+            "rescues": self.rescues,
+            "single": self.single,
+            "steep": self.steep,
             "gradients": self.gradients,
             "evaluations": self.functions.calls,
             "sides": self.sides,
@@ -157,10 +174,15 @@ class Run:
         self.gradients += 1
         self.memory.add(remembered(self.point))
 
-    # --- the loop -----------------------------------------------------------------------------------
+    # --- the loop ---------------------------------------------------------------------------------
 
     def go(self, callback: Callable[[Progress], Any] | None) -> None:
         """Step until something ends it."""
+        self._stepped(callback)
+        if self.begun and not self.functions.depends:
+            self.status += ending.CONSTANT
+
+    def _stepped(self, callback: Callable[[Progress], Any] | None) -> None:
         while not self.status:
             self.status = self.limits.sentence(self.iteration, self.functions.calls)
             if self.status:
@@ -171,7 +193,7 @@ class Run:
 
     def progress(self) -> Progress:
         kkt = math.nan if self.found is None else self.found.kkt
-        worst = merit.worst(self.point.v, self.equations)
+        worst = self.point.worst
         at = self.point.x
         return Progress(
             self.iteration,
@@ -199,17 +221,21 @@ class Run:
             return
         after = found.point
         self._learn(point, after, direction, found.t)
-        before, now = (merit.merit(p, self.mu, self.equations) for p in (point, after))
+        before, now = point.merit(self.mu), after.merit(self.mu)
         small = 10 * self.functions.eps * max(1e-3, abs(before))
         self.still = self.still + 1 if before - now <= small else 0
-        self.point, self.step, self.fresh_look = after, found.t, False
-        self.iteration += 1
-        self.memorise()
-        self._keep(after)
+        self._arrive(found)
         if not self._breaks(after) and (found.endless or after.f <= ending.UNBOUNDED):
             self.status = ending.unbounded(after.f)
         elif self.still >= STALL:
             self._no_step()
+
+    def _arrive(self, found: Found) -> None:
+        assert found.point is not None
+        self.point, self.step, self.fresh_look = found.point, found.t, False
+        self.iteration += 1
+        self.memorise()
+        self._keep(self.point)
 
     def _steered(self, hessian: Hessian) -> Direction:
         steering = Steering(
@@ -223,12 +249,9 @@ class Run:
             self.best = point
 
     def _rank(self, point: Evaluated) -> tuple[float, float]:
-        worst = merit.worst(point.v, self.equations)
-        if worst <= self.settings.feasibility:
-            return 0.0, point.f
-        return worst, point.f
+        return (point.total if self._breaks(point) else 0.0), point.f
 
-    # --- the search -----------------------------------------------------------------------------------
+    # --- the search -------------------------------------------------------------------------------
 
     def _searched(self, direction: Direction) -> tuple[Found, Direction]:
         """Along the direction, and along that of H = I where it does not do."""
@@ -251,13 +274,13 @@ class Run:
         return found, direction
 
     def _breaks(self, point: Evaluated | None) -> bool:
-        return point is None or merit.worst(point.v, self.equations) > self.settings.feasibility
+        return point is None or point.worst > self.settings.feasibility
 
     def _along(self, direction: Direction) -> Found:
         if not direction.slope < 0:
             return Found(0.0, None)
         point, d, mu, k = self.point, direction.d, self.mu, self.equations
-        start = merit.merit(point, mu, k)
+        start = point.merit(mu)
         room = math.inf if self.box is None else max(1.0, self.box.room(point.x, d))
         noise = 2 * self.functions.eps * abs(start)
 
@@ -269,17 +292,17 @@ class Run:
 
         def further(held: Evaluated, trial: Evaluated) -> bool:
             least = self.settings.feasibility
-            return merit.total(trial.v, k) <= merit.total(held.v, k) + least
+            return trial.total <= held.total + least
 
         first = at(1.0)
         enough = start + DECREASE * direction.slope + noise
-        if len(point.v) and not (first.finite and merit.merit(first, mu, k) <= enough):
-            bent = self._corrected(direction, first)
-            if bent is not None and merit.merit(bent, mu, k) <= enough and bent.slopes_finite():
+        if len(point.v) and not (first.finite and first.merit(mu) <= enough):
+            bent = self._corrected(direction, first, enough)
+            if bent is not None:
                 return Found(1.0, bent)
         found = weak_wolfe(
             at,
-            lambda trial: merit.merit(trial, mu, k),
+            lambda trial: trial.merit(mu),
             slope_at,
             start,
             direction.slope,
@@ -290,29 +313,43 @@ class Run:
             spent=lambda: self.limits.spent(self.functions.calls),
         )
         self.saw_bad = self.saw_bad or found.bad
+        if found.point is not None and bool((found.point.x == point.x).all()):
+            return Found(0.0, None, bad=found.bad)  # too short for the numbers that x is made of
         return found
 
     def _at(self, x: Tensor) -> Evaluated:
         return self.functions(x if self.box is None else self.box.clip(x))
 
-    def _corrected(self, direction: Direction, trial: Evaluated) -> Evaluated | None:
-        """The full step, bent back to the constraints where their curvature broke them."""
-        k = self.equations
+    def _corrected(self, direction: Direction, trial: Evaluated, enough: float) -> Evaluated | None:
+        """The full step, bent back to the constraints that it broke by their curvature.
+
+        x + d ← x + d − H Jᵀ (J H Jᵀ)⁻¹ v(x + d), over the constraints that hold d, while that
+        breaks them less and less. Without it the merit refuses good steps along a curved
+        constraint (Nocedal, Wright, section 18.3).
+        """
         active = direction.y.abs() > 1e-12
-        active[:k] = True
-        if not trial.finite or not bool(active.any()):
-            return None
-        if merit.total(trial.v, k) <= merit.total(self.point.v, k):
+        active[: self.equations] = True
+        rise = trial.total - self.point.total
+        if not trial.finite or rise <= 1e-2 * self.settings.feasibility or not bool(active.any()):
             return None
         J = self.point.jacobian()[active]
         HJ = self.hessian.apply(J.T)
         Q = J @ HJ
         Q.diagonal().add_(1e-12 * float(Q.diagonal().mean()))
-        z = torch.linalg.solve_ex(Q, trial.v[active])[0]
-        step = -(HJ @ z)
-        if not bool(torch.isfinite(step).all()) or float(step.norm()) > float(direction.d.norm()):
+        factor, failed = torch.linalg.cholesky_ex(Q)
+        if int(failed):
             return None
-        return self._at(self.point.x + direction.d + step)
+        longest = float(direction.d.norm())
+        for _ in range(BENDS):
+            step = -(HJ @ torch.cholesky_solve(trial.v[active][:, None], factor)[:, 0])
+            if not float(step.norm()) <= longest:
+                return None
+            before, trial = trial, self._at(trial.x + step)
+            if not trial.finite or trial.total > 0.5 * before.total:
+                return None
+            if trial.merit(self.mu) <= enough:
+                return trial if trial.slopes_finite() else None
+        return None
 
     def _learn(self, before: Evaluated, after: Evaluated, direction: Direction, t: float) -> None:
         s = after.x - before.x
@@ -320,30 +357,41 @@ class Run:
         y = direction.mu * (after.gradient() - before.gradient())
         if len(direction.y):
             y = y + (after.jacobian() - before.jacobian()).T @ direction.y
+        if t <= SHORT and float(s @ y) < SHARE * float(s @ Bs):
+            # the Lagrangian has less curvature than B along s, and still the step was too long: it
+            # is the constraints that bend, and the merit knows of them
+            k = self.equations
+            far, near = (p.pull(direction.mu, merit.paid(p.v, k)) for p in (after, before))
+            y = far - near
         self.hessian.update(s, damped(s, y, Bs))
 
-    # --- the end ----------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
     def _ended(self, direction: Direction) -> bool:
         """Whether the conditions of an optimum hold here."""
         point, settings = self.point, self.settings
         if self._breaks(point):
             return False
-        size = 1 + float(point.gradient().norm())
+        size = self._size(point)
         rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
-        small = float(direction.d.norm()) <= 1e-6 * (1 + float(point.x.norm()))
-        if not small and rough > 1e3 * settings.tolerance * size:
-            return False
+        if rough > 1e3 * settings.tolerance * size:
+            short = float(direction.d.norm()) <= 1e-6 * (1 + float(point.x.norm()))
+            if self.iteration % PATIENCE or not short:
+                return False
         found = self._read(point, [remembered(point)])
         falling, self.single = found.kkt < 0.3 * self.single, found.kkt
         if found.kkt > settings.tolerance * size:
-            if falling or self.iteration % PATIENCE:
+            if falling or found.kkt <= SMOOTH * size:
                 return False  # a smooth problem gets there by itself
             found = self._read(point, self._around(point, []))
         if found.kkt <= settings.tolerance * size and found.gap <= self._close():
             self.status, self.success = ending.solved(found.kkt, len(found.points)), True
             self.best, self.found, self.fresh_look = point, found, True
         return self.success
+
+    def _size(self, point: Evaluated) -> float:
+        """What kkt is compared with: 1 + ‖∇f‖, unless that has no measure any more."""
+        return 1 + min(float(point.gradient().norm()), STEEP * self.steep)
 
     def _close(self) -> float:
         """A gap that is none."""
@@ -352,7 +400,7 @@ class Run:
     def look(self, point: Evaluated, extra: Sequence[Near] = ()) -> Stationarity:
         """The conditions of an optimum: at the point alone, unless gradients near it do better."""
         alone = self._read(point, [remembered(point)])
-        if alone.kkt <= LOOSE * (1 + float(point.gradient().norm())):
+        if alone.kkt <= LOOSE * self._size(point):
             return alone
         around = self._read(point, self._around(point, extra))
         return around if around.kkt < 0.1 * alone.kkt else alone
@@ -372,34 +420,56 @@ class Run:
         self.status = self.limits.sentence(self.iteration, self.functions.calls)
         if self.status:
             return
-        worst = merit.worst(self.point.v, self.equations)
-        if worst > self.settings.feasibility:
-            self._not_feasible(worst)
+        if self._breaks(self.point):
+            self._not_feasible()
             return
-        size = 1 + float(self.point.gradient().norm())
+        size = self._size(self.point)
         found = self.look(self.point)
         if found.kkt > LOOSE * size:
             found = self.look(self.point, self._sampled())
-        self.found, self.fresh_look = found, True
-        good = found.kkt <= KINK_TOLERANCE * size
-        self.success = good
+        # what a step over the radius of the samples could still gain, beside the objective itself
+        gain = found.gap + found.kkt * SAMPLES * (1 + float(self.point.x.norm()))
+        good = found.kkt <= KINK_TOLERANCE * size and gain <= WORTH * (1 + abs(self.point.f))
+        if not good and self._rescued(found):
+            return
+        self.found, self.fresh_look, self.success = found, True, good
         count = int((found.weights[:, 0] > 1e-9).sum())
-        self.status = ending.exhausted(found.kkt, count) if good else ending.stuck(found.kkt)
+        self.status = (
+            ending.exhausted(found.kkt, count) if good else ending.stuck(found.kkt, self.saw_bad)
+        )
 
-    def _not_feasible(self, worst: float) -> None:
+    def _rescued(self, found: Stationarity) -> bool:
+        """A step along the least combination of the gradients around, where it leads on."""
+        if self.rescues >= RESCUES:
+            return False
+        self.rescues += 1
+        r, mu = self.mu * found.r, self.mu
+        direction = Direction(
+            -r, mu, mu * found.multipliers, r, -float(r @ r), 0.0, np.zeros(len(self.point.v))
+        )
+        before = self.point
+        step = self._along(direction)
+        if step.point is None or step.t == 0:
+            return False
+        self.hessian = self._fresh()
+        self._arrive(step)
+        fell = before.merit(mu) - self.point.merit(mu)
+        return fell > 1e-12 * (1e-3 + abs(before.merit(mu)))
+
+    def _not_feasible(self) -> None:
         """Lower μ where that can still mend it; say infeasible where it cannot."""
         if self.mu > LEAST_MU:
             self.mu *= 0.1
             self.hessian = self._fresh()
             return
-        self.status = ending.infeasible(worst)
+        self.status = ending.infeasible(self.best.total)
 
     def _sampled(self) -> list[Near]:
         """Gradients at random points around the iterate."""
         x = self.point.x
         n = len(x)
         count = min(2 * n, n + 10, 50)
-        radius = 1e-2 * RADIUS * (1 + float(x.norm()))
+        radius = SAMPLES * (1 + float(x.norm()))
         out = []
         for _ in range(count):
             step = torch.randn(n, generator=self.rng, dtype=torch.float64).to(x)

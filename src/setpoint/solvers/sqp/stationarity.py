@@ -6,9 +6,9 @@
 
 over the constraints and bounds that are active at x, and gradients at points xₖ no further than a
 small radius from it. A smooth problem needs one of them, x itself, and λ are its multipliers. At a
-kink the gradients on its sides stand together for the subgradients, and a constraint with a kink has
-a λ for each xₖ, whose sum is its multiplier. What the least norm is made of is returned, so that
-anybody can check it.
+kink the gradients on its sides stand together for the subgradients, and a constraint with a kink
+has a λ for each xₖ, whose sum is its multiplier. What the least norm is made of is returned, so
+that anybody can check it.
 
 References
 ----------
@@ -55,8 +55,8 @@ class Stationarity:
     kkt : float
         ‖r‖.
     gap : float
-        By how much the tangents at xₖ miss the values at x, weighed as the gradients are: about
-        what can still be gained, where the kinks are not quite at x.
+        By how much the tangents at xₖ miss the values at x, and the slack of constraints and
+        bounds, weighed as the gradients are: about what can still be gained.
     r : torch.Tensor
         (n,) in units of f.
     multipliers : torch.Tensor
@@ -124,58 +124,54 @@ def stationarity(
     active[:equations] = True
     index = active.nonzero().reshape(-1)
     kinked = _kinked(near, index)
-    room = SIZE - len(index)
-    near = near[: max(1, room // max(1, 1 + len(kinked)))]
-    columns = [torch.stack([p.g for p in near])]  # (l, n)
-    owner = []  # (point, constraint) of each further column
-    for j in index.tolist():
-        for k in range(len(near) if j in kinked else 1):
-            columns.append(near[k].J[j : j + 1])
-            owner.append((k, j))
-    lows, highs = _resting(x, box, tolerance)
-    eye = torch.arange(len(x), device=x.device)
-    rest = lows | highs
-    free = ~rest
-    A = torch.cat(columns)  # (cols, n)
-    bound_columns = int(rest.sum())
-    # a bound's z takes any r of its sign: least squares over the others, and one-sided on these
-    l, q = len(near), len(owner)
-    if bound_columns:
-        E = torch.zeros((bound_columns, len(x)), dtype=x.dtype, device=x.device)
-        spots = eye[rest]
-        both = (lows & highs)[spots]
-        sign = torch.where(highs[spots], 1.0, -1.0).to(x)
-        E[torch.arange(bound_columns, device=x.device), spots] = sign
-        A = torch.cat([A, E])
-    del free
-    low = np.zeros(len(A))
-    high = np.full(len(A), np.inf)
-    high[:l] = 1.0
-    for at, (_, j) in enumerate(owner):
-        if j < equations:
-            low[l + at] = -np.inf
-    if bound_columns:
-        low[l + q :][both.cpu().numpy()] = -np.inf
+    near = near[: max(1, (SIZE - len(index)) // (1 + len(kinked)))]
+    count = len(near)
+    #: (point, constraint) of each column beside those of f
+    owner = [(k, j) for j in index.tolist() for k in range(count if j in kinked else 1)]
+    points = torch.tensor([k for k, _ in owner], dtype=torch.long, device=x.device)
+    which = torch.tensor([j for _, j in owner], dtype=torch.long, device=x.device)
+    bounds, sign, both, away = _resting(x, box, tolerance)
+    held = x.new_zeros((len(bounds), len(x)))
+    held[torch.arange(len(bounds), device=x.device), bounds] = sign
+    A = torch.cat([torch.stack([p.g for p in near]), _rows(near, points, which, x), held])
     top, side = _off(near)
-    cost = torch.zeros(len(A), dtype=x.dtype, device=x.device)
-    cost[:l] = top
-    for at, (k, j) in enumerate(owner):
-        cost[l + at] = side[k, j]
-    y = quadratic.hull(A.double().cpu().numpy(), cost.cpu().numpy(), low, high, l, solver)
+    slack = (-v[which]).clamp(min=0) * (which >= equations)
+    cost = torch.cat([top, side[points, which] + slack, away])
+    low = torch.zeros_like(cost)
+    low[count : count + len(owner)][which < equations] = -torch.inf
+    low[count + len(owner) :][both] = -torch.inf
+    high = torch.full_like(cost, torch.inf)
+    high[:count] = 1.0
+    y = quadratic.hull(_host(A), _host(cost), _host(low), _host(high), count, solver)
     weight = torch.as_tensor(y).to(x)
     r = weight @ A
-    weights = x.new_zeros((l, 1 + m))
-    weights[:, 0] = weight[:l]
-    for at, (k, j) in enumerate(owner):
-        weights[k, 1 + j] = weight[l + at]
-    z_low, z_high = torch.zeros_like(x), torch.zeros_like(x)
-    if bound_columns:
-        force = sign * weight[l + q :]
-        z_low[spots], z_high[spots] = (-force).clamp(min=0), force.clamp(min=0)
-    points = torch.stack([p.x for p in near])
-    paid = weights[:, 1:].sum(0)
-    gap = float(cost @ weight.abs())
-    return Stationarity(float(r.norm()), gap, r, paid, z_low, z_high, points, weights)
+    weights = x.new_zeros((count, 1 + m))
+    weights[:, 0] = weight[:count]
+    weights[points, 1 + which] = weight[count : count + len(owner)]
+    force = torch.zeros_like(x).index_put((bounds,), sign * weight[count + len(owner) :])
+    return Stationarity(
+        float(r.norm()),
+        float(cost @ weight.abs()),
+        r,
+        weights[:, 1:].sum(0),
+        (-force).clamp(min=0),
+        force.clamp(min=0),
+        torch.stack([p.x for p in near]),
+        weights,
+    )
+
+
+def _rows(near: Sequence[Near], points: Tensor, which: Tensor, like: Tensor) -> Tensor:
+    """The gradients of the constraints, (columns, n)."""
+    if not len(which):
+        return like.new_zeros((0, len(like)))
+    if int(points.max()) == 0:
+        return near[0].J[which]
+    return torch.stack([p.J for p in near])[points, which]
+
+
+def _host(x: Tensor) -> np.ndarray:
+    return x.double().cpu().numpy()
 
 
 def _off(near: Sequence[Near]) -> tuple[Tensor, Tensor]:
@@ -197,10 +193,14 @@ def _kinked(near: Sequence[Near], index: Tensor) -> set[int]:
     return set(index[apart > KINK * size].tolist())
 
 
-def _resting(x: Tensor, box: Box | None, tolerance: float) -> tuple[Tensor, Tensor]:
-    """Which coordinates rest on their lower, and on their upper bound."""
+def _resting(x: Tensor, box: Box | None, tolerance: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Coordinates that rest on a bound; 1 on an upper, −1 on a lower one; on both; how far away."""
     if box is None:
-        none = torch.zeros(len(x), dtype=torch.bool, device=x.device)
-        return none, none
+        none = torch.zeros(0, dtype=torch.long, device=x.device)
+        return none, x.new_zeros(0), none.bool(), x.new_zeros(0)
     slack = tolerance * (1 + x.abs())
-    return x <= box.low + slack, x >= box.high - slack
+    lows, highs = x <= box.low + slack, x >= box.high - slack
+    index = (lows | highs).nonzero().reshape(-1)
+    upper = highs[index]
+    away = torch.where(upper, box.high[index] - x[index], x[index] - box.low[index])
+    return index, torch.where(upper, 1.0, -1.0).to(x), (lows & highs)[index], away

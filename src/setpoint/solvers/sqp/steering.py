@@ -12,7 +12,7 @@ cross, however many variables x has:
 
 A bound is an inequality with no slack; those that d crosses are added until it crosses none.
 *Steering*: where d does not lower the linearised violation by enough of what is possible at all
-(the same program with μ = 0), μ is lowered, up to ten times.
+(the same program with μ = 0), or breaks constraints that hold, μ is lowered.
 
 References
 ----------
@@ -34,7 +34,8 @@ from setpoint.solvers.sqp.hessian import Hessian
 
 ENOUGH = 0.1  #: share of the violation, or of what can be gained of it, that a direction must gain
 LOWER = 0.9  #: factor of μ where it does not
-TRIES = 10
+GENTLE = 10  #: times that it is lowered by that, before it is lowered faster
+TRIES = 25
 ROUNDS = 30  #: of adding bounds
 
 
@@ -71,6 +72,8 @@ class Direction:
         (n,) μ g + Jᵀy and the forces of the bounds: −B d.
     slope : float
         The change of the merit's model along d; negative.
+    gain : float
+        By how much it lowers the linearised violation.
     sides : numpy.ndarray
         Where the entries of y and of the bounds rest, to start the next one from.
     """
@@ -80,6 +83,7 @@ class Direction:
     y: Tensor
     w: Tensor
     slope: float
+    gain: float
     sides: np.ndarray
 
 
@@ -118,7 +122,7 @@ class Steering:
         self.highs = np.ones(self.m)
         self.held = torch.zeros(0, dtype=torch.long, device=self.x.device)  # bounds in the dual
         self.sign = self.x.new_zeros(0)  # 1 of an upper bound, −1 of a lower one
-        self.broken = merit.total(self.v, equations)
+        self.broken = point.total
         self.guess = guess if guess is not None and len(guess) == self.m else None
 
     def solve(self, mu: float) -> Direction:
@@ -139,23 +143,26 @@ class Steering:
         w = mu * self.g + self.J.T @ y_all[: self.m]
         if len(self.held):
             w = w.index_add(0, self.held, self.sign * y_all[self.m :])
-        slope = mu * float(self.g @ d) - self.gain(d)
-        return Direction(d, mu, y_all[: self.m], w, slope, sides)
+        gain = self._gain(mu, y)
+        return Direction(d, mu, y_all[: self.m], w, mu * float(self.g @ d) - gain, gain, sides)
 
-    def gain(self, d: Tensor) -> float:
-        """By how much d lowers the linearised violation."""
-        return self.broken - merit.total(self.v + self.J @ d, self.equations) if self.m else 0.0
+    def _gain(self, mu: float, y: np.ndarray) -> float:
+        """By how much d lowers the linearised violation; J d is known from the dual."""
+        if not self.m:
+            return 0.0
+        left = self.values - mu * self.JHg - self.Q @ y
+        return self.broken - float(merit.broken(left[: self.m], self.equations).sum())
 
     def steer(self, mu: float, least: float) -> Direction:
         """The direction, with μ lowered until it heads for the constraints."""
         found = self.solve(mu)
-        if not self.m or self.broken <= least or self.gain(found.d) >= ENOUGH * self.broken:
+        if not self.m or found.gain >= ENOUGH * self.broken - least:
             return found
-        best = self.gain(self.solve(0.0).d)
-        for _ in range(TRIES):
-            if self.gain(found.d) >= ENOUGH * best:
+        best = self.solve(0.0).gain
+        for k in range(TRIES):
+            if found.gain >= ENOUGH * best - least:
                 break
-            mu *= LOWER
+            mu *= LOWER if k < GENTLE else LOWER**k
             found = self.solve(mu)
         return found
 

@@ -1,0 +1,113 @@
+"""Up the loss inside ball ∩ box: projected steps that shrink to nothing, with momentum.
+
+    u ← Π(u + ε (1 − k/K) d + ½ (u − u_before)),      k = 0, …, K − 1
+
+d is the gradient over its 2-norm for p ≤ 2, and the steepest direction of unit p-norm for p > 2 (the
+sign of the gradient for p = ∞). Π is the exact projection (``project``), which for p = 1 makes the
+move sparse by itself. The first step spans the ball, the last ones settle; the best move is kept.
+A scheme with steps halved at checkpoints (Auto-PGD, Croce and Hein 2020) was measured beside it and
+ended lower at the same number of gradients on ℓ1 and ℓ2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.robustness.distances import norms
+from setpoint.robustness.probe import Probe
+from setpoint.robustness.projections import project
+from setpoint.robustness.rows import Rows
+
+_MOMENTUM = 0.5
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """The best moves of a climb: wanted before not wanted, then by the score that was climbed.
+
+    Attributes
+    ----------
+    score, margin : Tensor (R,)
+        Score and ± margin of the best moves.
+    moves : Tensor (R, n)
+        The best moves.
+    """
+
+    score: Tensor
+    margin: Tensor
+    moves: Tensor
+
+    def or_(self, other: Climbed) -> Climbed:
+        """The better of two, row by row."""
+        won, had = other.margin >= 0, self.margin >= 0
+        better = (won & ~had) | ((won == had) & (other.score > self.score))
+        return Climbed(
+            torch.where(better, other.score, self.score),
+            torch.where(better, other.margin, self.margin),
+            torch.where(better[:, None], other.moves, self.moves),
+        )
+
+
+def climb(
+    probe: Probe,
+    rows: Rows,
+    start: Tensor,
+    eps: Tensor,
+    p: float,
+    iterations: int,
+    *,
+    first: float = 1.0,
+    told: Callable[[], None] | None = None,
+) -> Climbed:
+    """Climb from some moves.
+
+    Parameters
+    ----------
+    probe : Probe
+        The model.
+    rows : Rows
+        The rows, with or without rivals.
+    start : Tensor (R, n)
+        The first moves.
+    eps : Tensor (R,)
+        The radii.
+    p : float
+        The power of the norm.
+    iterations : int
+        Steps, and gradients.
+    first : float
+        The length of the first step, in units of ε.
+    told : callable or None
+        Called after every step.
+    """
+    moves = before = rows.inside(project(start, rows.low, rows.high, eps, p))
+    lowest = torch.full_like(eps, -torch.inf)
+    best = Climbed(lowest, lowest, moves)
+    for turn in range(iterations):
+        seen = probe.look(rows.clean + moves, rows.labels, rows.rivals)
+        best = best.or_(Climbed(seen.score, seen.margin, moves))
+        length = first * (1.0 - turn / iterations) * eps[:, None]
+        goal = moves + length * uphill(seen.gradient, p) + _MOMENTUM * (moves - before)
+        before, moves = moves, rows.inside(project(goal, rows.low, rows.high, eps, p))
+        if told is not None:
+            told()
+    score, margin = probe.scores(rows.clean + moves, rows.labels, rows.rivals)
+    return best.or_(Climbed(score, margin, moves))
+
+
+def uphill(g: Tensor, p: float) -> Tensor:
+    """The direction of a step: of unit 2-norm for p ≤ 2, of unit p-norm for p > 2; 0 for g = 0."""
+    if math.isinf(p):
+        return g.sign()
+    size = g.abs()
+    top = size.amax(1, keepdim=True)
+    way = size / torch.where(top > 0, top, 1.0)
+    if p > 2.0:
+        way = way.pow(1.0 / (p - 1.0))
+    length = norms(way, max(p, 2.0))
+    return way * g.sign() / torch.where(length > 0, length, 1.0)[:, None]
