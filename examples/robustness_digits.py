@@ -53,7 +53,7 @@ def main() -> None:
     """Train on the first 1,400 digits, attack on some of the rest."""
     x, y = digits()
     net, other = trained(x[:1400], y[:1400], 0), trained(x[:1400], y[:1400], 1)
-    x, y = x[1400:1460], y[1400:1460]
+    x, y = x[1400:1440], y[1400:1440]
 
     print("=== l2")
     found = sp.robustness.evaluate(net, x, y, "l2", [0.3, 0.6])
@@ -74,7 +74,7 @@ def main() -> None:
     def perceptual(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return (features(a) - features(b)).flatten(1).norm(dim=1)
 
-    found = sp.robustness.evaluate(net, x[:20], y[:20], perceptual, 3.0, radius=False)
+    found = sp.robustness.evaluate(net, x[:16], y[:16], perceptual, 1.5, radius=False)
     print(found)
 
 

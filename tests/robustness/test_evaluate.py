@@ -229,6 +229,57 @@ def test_targets():
     assert "not led to its target" in str(found)
 
 
+# --- our own attacks ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, math.inf])
+def test_ours_find_what_the_closed_form_says(p):
+    model, weights, bias, x, y = problem(24)
+    name = "linf" if math.isinf(p) else f"l{p:g}"
+    _, radius = nearest_wrong(weights, bias, x, y, p)
+    right = (x @ weights.T + bias).argmax(1) == y
+    radius = torch.where(right, radius, 0.0).numpy()
+    ranked = np.sort(radius)
+    eps = [float(ranked[k : k + 2].mean()) for k in (8, 16)]  # no image has a radius near them
+    found = evaluate(model, x, y, name, eps, iterations=40)
+    assert [ran.name for ran in found.attacks] == ["min-radius", "max-loss"]
+    np.testing.assert_allclose(found.columns["radius"], radius, rtol=2e-3, atol=1e-9)
+    assert (found.columns["radius"] >= radius * (1 - 1e-6)).all()
+    assert [level.right for level in found.levels] == [int((radius > e).sum()) for e in eps]
+    assert found.attacks[0].forwards > 0
+    alone = evaluate(model, x, y, name, eps, radius=False, iterations=40)
+    assert [ran.name for ran in alone.attacks] == ["max-loss"]
+    assert alone.levels == found.levels
+    assert (alone.columns["violation"] <= 1e-6 * eps[-1]).all()
+    assert "(not searched for; attacks within eps found these)" in str(alone)
+
+
+def test_what_ours_find_does_not_depend_on_the_batch():
+    net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)).double()
+    x = torch.rand(12, 6, dtype=torch.float64)
+    y = net(x).argmax(1)
+    whole = evaluate(net, x, y, "l2", 0.2, cascade=False, seed=5, iterations=20)
+    parts = evaluate(net, x, y, "l2", 0.2, cascade=False, seed=5, iterations=20, batch_size=5)
+    np.testing.assert_allclose(whole.columns["radius"], parts.columns["radius"], rtol=1e-6)
+    assert (whole.columns["attacked"] == parts.columns["attacked"]).all()
+    np.testing.assert_allclose(whole.points, parts.points, atol=1e-4)
+
+
+def test_any_distance_is_attacked():
+    model, weights, bias, x, y = problem(10)
+
+    def weighed(a, b):  # an l2 norm in other units: twice the closed form
+        return 2 * (a - b).norm(dim=1)
+
+    _, radius = nearest_wrong(weights, bias, x, y, 2.0)
+    right = (x @ weights.T + bias).argmax(1) == y
+    radius = 2 * torch.where(right, radius, 0.0).numpy()
+    found = evaluate(model, x, y, weighed, float(np.sort(radius)[4:6].mean()))
+    assert found.distance == "weighed"
+    np.testing.assert_allclose(found.columns["radius"], radius, rtol=1e-2, atol=1e-9)
+    assert found.levels[0].right == int((radius > found.eps[0]).sum())
+
+
 # --- the model ------------------------------------------------------------------------------------
 
 

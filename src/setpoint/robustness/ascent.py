@@ -2,11 +2,11 @@
 
     u ← Π(u + ε (1 − k/K) d + ½ (u − u_before)),      k = 0, …, K − 1
 
-d is the gradient over its 2-norm for p ≤ 2, and the steepest direction of unit p-norm for p > 2 (the
-sign of the gradient for p = ∞). Π is the exact projection (``project``), which for p = 1 makes the
-move sparse by itself. The first step spans the ball, the last ones settle; the best move is kept.
-A scheme with steps halved at checkpoints (Auto-PGD, Croce and Hein 2020) was measured beside it and
-ended lower at the same number of gradients on ℓ1 and ℓ2.
+d is the gradient over its 2-norm for p ≤ 2, and the steepest direction of unit p-norm for p > 2
+(the sign of the gradient for p = ∞). Π is the exact projection (``project``), which for p = 1 makes
+the move sparse by itself. The first step spans the ball, the last ones settle; the best move is
+kept. Steps that are halved at checkpoints on no progress (Auto-PGD, Croce and Hein 2020, written
+anew) were tried first, and ended lower on ℓ1 and ℓ2 at the same number of gradients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stages of a max-loss attack: cheap climbs for all, dearer ones for images that still resist."""
+"""The stages of a max-loss attack: cheap climbs for all, dearer ones where an image resists."""
 
 from __future__ import annotations
 

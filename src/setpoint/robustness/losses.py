@@ -57,7 +57,7 @@ def target_margin(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def soft_margin(logits: Tensor, y: Tensor) -> Tensor:
-    """log Σ_{j ≠ y} e^{z_j} − z_y; the margin and at most log(K − 1) more."""
+    """The margin with a soft maximum, log Σ_{j ≠ y} e^{z_j} − z_y: at most log(K − 1) more."""
     return torch.logsumexp(without(logits, y), 1) - of_class(logits, y)
 
 
@@ -76,5 +76,5 @@ def cross_entropy(logits: Tensor, y: Tensor, clip: float = CROSS_ENTROPY_CLIP) -
 def target_cross_entropy(
     logits: Tensor, target: Tensor, clip: float = CROSS_ENTROPY_CLIP
 ) -> Tensor:
-    """log softmax(z)_t of each row, at least ``−clip``: what a targeted attack makes large."""
+    """What a targeted attack makes large: log softmax(z)_t of each row, at least ``−clip``."""
     return -cross_entropy(logits, target, clip)

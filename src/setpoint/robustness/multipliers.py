@@ -92,19 +92,17 @@ def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Te
     >>> root(lambda s: (2.0 - s, -torch.ones_like(s)), torch.zeros(1), torch.full((1,), 9.0))
     tensor([2.])
     """
-    at = low
-    width = high - low
+    at, width = low, high - low
     for turn in range(passes):
         value, slope = function(at)
         low = torch.where(value >= 0, at, low)
         high = torch.where(value <= 0, at, high)
         newton = at - value / torch.where(slope < 0, slope, -torch.inf)
-        middle = 0.5 * (low + high)
-        # Newton if it stays inside and the bracket keeps shrinking, else the middle of it
-        slow = (high - low) > 0.5 * width if turn % 3 == 2 else torch.zeros_like(low, dtype=bool)
-        width = high - low if turn % 3 == 2 else width
-        inside = (newton > low) & (newton < high) & (slope < 0) & ~slow
-        after = torch.where(inside, newton, middle)
+        inside = (slope < 0) & (newton > low) & (newton < high)
+        if turn % 3 == 2:  # three passes that have not halved the bracket: halve it
+            inside = inside & (high - low <= 0.5 * width)
+            width = high - low
+        after = torch.where(inside, newton, 0.5 * (low + high))
         after = torch.where(value == 0, at, after)
         moved, at = after != at, after
         if settled(moved & (high > low)):

@@ -164,7 +164,7 @@ def _seeds(seed: int | Sequence[int] | Tensor, count: int) -> list[int]:
 
 
 def radii(eps: float | Tensor, count: int, like: Tensor) -> Tensor:
-    """eps as one radius an image, checked: (B,)."""
+    """One radius for each image from ``eps``, checked: (B,)."""
     given = torch.as_tensor(eps, dtype=like.dtype, device=like.device)
     if given.ndim > 1 or (given.ndim == 1 and len(given) != count):
         raise DataError(f"eps has shape {tuple(given.shape)} for {count} images: one, or one each")

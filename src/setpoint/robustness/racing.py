@@ -51,7 +51,7 @@ class Heats:
 
 
 def heats(iterations: int, rivals: int, restarts: int) -> Heats:
-    """A race whose winner takes ``iterations`` steps: 1/10, 3/10 and 6/10 of them in three heats."""
+    """A race whose winner takes ``iterations`` steps: 1/10, 3/10 and 6/10 of them in turn."""
     short, middle = max(iterations // 10, 1), max(3 * iterations // 10, 1)
     middling = Course(middle, (0.3, 0.02), (1.02, 1.005))
     return Heats(
@@ -66,7 +66,7 @@ def heats(iterations: int, rivals: int, restarts: int) -> Heats:
 
 @dataclass(frozen=True)
 class Line:
-    """The k lines of each image: (B, k, n) moves, (B, k) radii and rivals (None: the loss itself)."""
+    """The k lines of each image: moves (B, k, n), radii and rivals (B, k); None: no rival named."""
 
     radius: Tensor
     moves: Tensor

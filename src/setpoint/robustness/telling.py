@@ -12,7 +12,7 @@ from setpoint.robustness.outcome import Level, Ran
 if TYPE_CHECKING:
     from setpoint.robustness.record import Robustness
 
-STATIONARY = 1e-2  #: our attacks count as at rest up to here, of at most 1 (see Found)
+STATIONARY = 0.05  #: our attacks count as at rest up to here, of at most 1 (see Found)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def sentences(facts: Facts) -> list[str]:
     if facts.restless:
         said.append(
             f"On {facts.restless:,} of {facts.known:,} images that were not beaten the attack "
-            "ended without coming to rest; more iterations may beat some of them."
+            f"ended without coming to rest (stationarity above {STATIONARY:g}); more iterations "
+            "may beat some of them."
         )
     if facts.moving:
         said.append(

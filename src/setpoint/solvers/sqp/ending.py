@@ -76,6 +76,14 @@ def stuck(kkt: float, bad: bool) -> str:
     )
 
 
+def overflow() -> str:
+    """The numbers leave their range."""
+    return (
+        "slopes or values grow beyond the range of numbers: the objective may fall without end, "
+        "or have a pole; bound x away from it"
+    )
+
+
 def infeasible(total: float) -> str:
     """No point keeps the constraints, near here."""
     return (

@@ -90,6 +90,8 @@ def hull(
     """
     if len(A) == 1:
         return np.ones(1)
+    if not np.isfinite(A).all() or np.abs(A).max() > 1e100 or not np.isfinite(cost).all():
+        return _sure(cost, low, high, summed)
     top = np.linalg.norm(A[:summed], axis=1).max()
     size = np.linalg.norm(A, axis=1)
     size[:summed] = max(top, 1e-100)

@@ -24,7 +24,7 @@ from setpoint.solvers.sqp.ending import Limits
 from setpoint.solvers.sqp.functions import Evaluated, Functions
 from setpoint.solvers.sqp.hessian import SHARE, Compact, Full, Hessian, damped
 from setpoint.solvers.sqp.line_search import DECREASE, Found, weak_wolfe
-from setpoint.solvers.sqp.stationarity import Memory, Near, Stationarity, stationarity
+from setpoint.solvers.sqp.stationarity import RADIUS, Memory, Near, Stationarity, stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 
 PATIENCE = 5  #: steps from one look at the gradients around to the next
@@ -37,7 +37,7 @@ SHORT = 0.1  #: of a step that is cut
 STALL = 6  #: steps without change after which the end is judged
 WORTH = 1e-6  #: share of the objective that is not worth a further step
 KINK_TOLERANCE = 1e-5  #: kkt, relative to the gradient, that counts as solved where nothing moves
-SAMPLES = 1e-6  #: radius of the points that are sampled, relative to 1 + |x|
+SAMPLES = 1e-6  #: radius of the points that are sampled, relative to the size of x
 MU = 1e3  #: at most, where the gradients at x0 say what it should be
 LEAST_MU = 1e-14
 
@@ -97,7 +97,8 @@ class Run:
                 "such as a little beside it"
             )
             return
-        self.steep = 1 + float(self.point.gradient().norm())
+        self.first = self.point.x
+        self.steep = float(self.point.gradient().norm()) or 1.0
         self.mu = self._first_mu()
         self.hessian = self._fresh()
         self.memorise()
@@ -128,6 +129,7 @@ class Run:
         self.still, self.gradients = int(state["still"]), int(state["gradients"])
         self.sides, self.rescues = state["sides"], int(state["rescues"])
         self.single, self.steep = float(state["single"]), float(state["steep"])
+        self.first = state["first"].to(x)
         self.rng.set_state(state["rng"])
         self.memory = Memory()
         for near in zip(*state["memory"], strict=True):
@@ -149,6 +151,7 @@ class Run:
             "rescues": self.rescues,
             "single": self.single,
             "steep": self.steep,
+            "first": self.first.clone(),
             "gradients": self.gradients,
             "evaluations": self.functions.calls,
             "sides": self.sides,
@@ -209,7 +212,11 @@ class Run:
     def advance(self) -> None:
         """One step, or the end."""
         point = self.point
-        direction = self._steered(self.hessian)
+        try:
+            direction = self._steered(self.hessian)
+        except FloatingPointError:
+            self.status = ending.overflow()
+            return
         self.mu, self.sides = direction.mu, direction.sides
         if self._ended(direction):
             return
@@ -264,8 +271,7 @@ class Run:
         if found.t > 0:
             return found, direction
         if not self.hessian.fresh:
-            plain = Compact(self.point.x, 1)
-            direction = self._steered(plain)
+            direction = self._steered(Compact(self.point.x, 1))
             if direction.slope < 0:
                 found = self._along(direction)
                 if found.t > 0:
@@ -375,7 +381,7 @@ class Run:
         size = self._size(point)
         rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
         if rough > 1e3 * settings.tolerance * size:
-            short = float(direction.d.norm()) <= 1e-6 * (1 + float(point.x.norm()))
+            short = float(direction.d.norm()) <= 1e-6 * self._reach(point.x)
             if self.iteration % PATIENCE or not short:
                 return False
         found = self._read(point, [remembered(point)])
@@ -390,8 +396,11 @@ class Run:
         return self.success
 
     def _size(self, point: Evaluated) -> float:
-        """What kkt is compared with: 1 + ‖∇f‖, unless that has no measure any more."""
-        return 1 + min(float(point.gradient().norm()), STEEP * self.steep)
+        """What kkt is compared with: 1 + ‖∇f‖, or less where gradients are small from the start.
+
+        Where they grow without end, at a pole, they say nothing about scale.
+        """
+        return min(1.0, self.steep) + min(float(point.gradient().norm()), STEEP * self.steep)
 
     def _close(self) -> float:
         """A gap that is none."""
@@ -411,7 +420,8 @@ class Run:
 
     def _around(self, point: Evaluated, extra: Sequence[Near]) -> list[Near]:
         here = remembered(point)
-        others = [p for p in self.memory.near(point.x) if p.x is not point.x]
+        within = RADIUS * self._reach(point.x)
+        others = [p for p in self.memory.near(point.x, within) if p.x is not point.x]
         return [here, *extra, *others]
 
     def _no_step(self) -> None:
@@ -428,7 +438,7 @@ class Run:
         if found.kkt > LOOSE * size:
             found = self.look(self.point, self._sampled())
         # what a step over the radius of the samples could still gain, beside the objective itself
-        gain = found.gap + found.kkt * SAMPLES * (1 + float(self.point.x.norm()))
+        gain = found.gap + found.kkt * SAMPLES * self._reach(self.point.x)
         good = found.kkt <= KINK_TOLERANCE * size and gain <= WORTH * (1 + abs(self.point.f))
         if not good and self._rescued(found):
             return
@@ -464,16 +474,20 @@ class Run:
             return
         self.status = ending.infeasible(self.best.total)
 
+    def _reach(self, x: Tensor) -> float:
+        """The size that x has here: how large it is, or how far it came."""
+        return max(float(x.norm()), float((x - self.first).norm())) or 1.0
+
     def _sampled(self) -> list[Near]:
         """Gradients at random points around the iterate."""
         x = self.point.x
         n = len(x)
         count = min(2 * n, n + 10, 50)
-        radius = SAMPLES * (1 + float(x.norm()))
+        radius = SAMPLES * self._reach(x)
         out = []
         for _ in range(count):
             step = torch.randn(n, generator=self.rng, dtype=torch.float64).to(x)
-            step *= radius / float(step.norm())
+            step *= radius / max(float(step.norm()), 1e-300)
             moved = x + step if self.box is None else self.box.clip(x + step)
             trial = self.functions(moved)
             if trial.finite and trial.slopes_finite():

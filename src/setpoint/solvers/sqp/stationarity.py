@@ -29,7 +29,7 @@ from torch import Tensor
 from setpoint.solvers.sqp import quadratic
 from setpoint.solvers.sqp.steering import Box
 
-RADIUS = 1e-4  #: of the points whose gradients are taken together, relative to 1 + |x|
+RADIUS = 1e-4  #: of the points whose gradients are taken together, relative to the size of x
 MOST = 100  #: of them
 KINK = 1e-3  #: share by which a constraint's gradients differ, within the radius, at a kink
 SIZE = 600  #: of the quadratic program, at most
@@ -86,14 +86,13 @@ class Memory:
     def add(self, near: Near) -> None:
         self.kept.append(near)
 
-    def near(self, x: Tensor, radius: float = RADIUS) -> list[Near]:
+    def near(self, x: Tensor, radius: float) -> list[Near]:
         """Those within the radius of x, the nearest first; x itself is among them."""
         if not self.kept:
             return []
         apart = torch.stack([near.x for near in self.kept]).sub_(x).norm(dim=1)
-        within = radius * (1 + float(x.norm()))
         order = torch.argsort(apart).tolist()
-        return [self.kept[k] for k in order if float(apart[k]) <= within]
+        return [self.kept[k] for k in order if float(apart[k]) <= radius]
 
 
 def stationarity(
