@@ -438,3 +438,13 @@ def test_data_and_weights_are_known_again():
     assert (one["data"] != other["data"], one["weights"] == other["weights"]) == (True, True)
     changed = linear(W, B + 1e-9)
     assert evaluate(changed, X, Y, "l2", 0.1, attacks=attack).settings["weights"] != one["weights"]
+
+
+def test_each_stationarity_is_of_its_own_problem():
+    found = evaluate(MODEL, X, Y, "l2", 0.03, iterations=20, cascade=False)
+    table, right = found.table, found.columns["correct"]
+    assert (table["radius_stationarity"].notna() == (table["radius_by"] == "min-radius")).all()
+    assert table["radius_stationarity"][right & ~table["attacked"]].notna().all()
+    left = right & ~found.columns["attacked"]
+    assert left.any()
+    assert table["stationarity"][left].between(0, 0.05).all()  # the loss of a linear model is one

@@ -215,7 +215,7 @@ class _Part:
             stationarity = found.stationarity.to(judged.distance)
             standing.iterations[rows] += found.iterations.to(standing.iterations)
             self.bench.tallies[self.number].forwards += found.forwards
-        standing.take(self.number, rows, judged, stationarity)
+        standing.take(self.number, self.attack.nearest, rows, judged, stationarity)
 
 
 def flat_spots(model: Any, x: Tensor, y: Tensor) -> Tensor | None:

@@ -31,6 +31,7 @@ from setpoint.robustness.stages import (
     SLACK,
     Box,
     Images,
+    Judged,
     Lines,
     Scored,
     losing_program,
@@ -179,38 +180,61 @@ def _max_loss(
     lines: Lines,
     box: Box,
 ) -> Found:
-    """Both programs, the second where the first has failed, and back until d <= eps is measured."""
+    """The nearest points, back until d <= eps is measured; where that fails, the greatest loss."""
     draws = Draws(posed.seeds, posed.rows.clean)
-    guard = 1 - 100 * torch.finfo(eps.dtype).eps
+    images, start = starts_of(posed, lines.restarts, draws, eps, box)
+    count = len(posed.margins)
+    left = (posed.margins < posed.rows.floor).nonzero()[:, 0]
+    rows = _every(left, lines.restarts, count)
+    near = nearing_program(scored, measure, box, lines.hessian, 1 - SLACK)
+    lose = losing_program(scored, measure, box, lines.hessian, clip)
+    alone = replace(images.take(torch.arange(count, device=left.device)), rival=images.rival[:count])
+    points, quality = alone.clean, posed.margins - posed.rows.floor
+    taken = torch.zeros_like(posed.rows.labels)
+
+    def kept(index: Tensor, z: Tensor, steps: Tensor) -> None:
+        nonlocal points, quality, taken
+        some = alone.take(index)
+        z = _inside(measure, some, z)
+        value = scored.margin(z, some.label) - some.floor
+        better = value > quality[index]
+        points = points.index_copy(0, index[better], z[better])
+        quality = quality.index_copy(0, index[better], value[better])
+        taken = taken.index_add(0, index, steps)
+
+    if len(left):
+        z, _, steps = two_stages(
+            near, images.take(rows), start[rows], _on_surface(scored, measure), lines
+        )
+        kept(left, z, steps)
+        left = left[quality[left] < 0]
+    if len(left) and LOSE:
+        found = lose.run(alone.take(left), points[left], lines.second)
+        kept(left, found.x, found.iterations)
+    seen = replace(lose, hessian=1).run(alone, points, 1)
+    excess = (_measured(measure, alone.clean, points) - eps).clamp_min(0)
+    return Found(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
+
+
+def _inside(measure: Distance, images: Images, z: Tensor) -> Tensor:
+    """z, back on the way to the image until d <= eps is measured, rounding included."""
+    most = images.scale * (1 - 100 * torch.finfo(z.dtype).eps)
+    return inside(images.clean, z, lambda w: _measured(measure, images.clean, w) <= most)
+
+
+def _on_surface(scored: Scored, measure: Distance) -> Judged:
+    """Points back on the way to the image until the surface; how good: near, or little missing."""
 
     def judged(images: Images, z: Tensor) -> tuple[Tensor, Tensor]:
-        z = inside(
-            images.clean, z, lambda w: _measured(measure, images.clean, w) <= images.scale * guard
-        )
-        return z, scored.margin(z, images.label) - images.floor
+        z = outside(images.clean, z, lambda w: scored.margin(w, images.label) >= images.floor)
+        far, value = _measured(measure, images.clean, z), scored.margin(z, images.label)
+        most = torch.finfo(z.dtype).max / 4
+        return z, torch.where(value >= images.floor, -far, value - most)
 
-    images, start = starts_of(posed, lines.restarts, draws, eps, box)
-    programs = (
-        nearing_program(scored, measure, box, lines.hessian, 1 - SLACK),
-        losing_program(scored, measure, box, lines.hessian, clip),
-    )
-    points, quality, taken = posed.rows.clean.view(-1, *posed.shape), posed.margins, 0
-    left = (posed.margins < posed.rows.floor).nonzero()[:, 0]
-    taken = torch.zeros_like(posed.rows.labels)
-    for program in programs[ORDER]:
-        if not len(left):
-            break
-        rows = _every(left, lines.restarts, len(points))
-        moved, value, steps = two_stages(program, images.take(rows), start[rows], judged, lines)
-        better = value > quality[left]
-        points = points.index_copy(0, left[better], moved[better])
-        quality = quality.index_copy(0, left[better], value[better])
-        taken = taken.index_add(0, left, steps)
-        left = left[quality[left] < 0]
-    first = images.take(torch.arange(len(points), device=points.device))
-    seen = replace(programs[1], hessian=1).run(first, points, 1)
-    excess = (_measured(measure, first.clean, points) - eps).clamp_min(0)
-    return Found(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
+    return judged
+
+
+LOSE = True
 
 
 def _min_radius(
@@ -222,17 +246,8 @@ def _min_radius(
     images, start = starts_of(
         posed, lines.restarts, draws, _yardstick(measure, clean, draws, box), box
     )
-    most = torch.finfo(clean.dtype).max / 4
-
-    def judged(images: Images, z: Tensor) -> tuple[Tensor, Tensor]:
-        """The point on the surface, and how good it is: less far, or with less margin missing."""
-        holds = lambda w: scored.margin(w, images.label) >= images.floor  # noqa: E731
-        z = outside(images.clean, z, holds)
-        far, value = _measured(measure, images.clean, z), scored.margin(z, images.label)
-        return z, torch.where(value >= images.floor, -far, value - most)
-
     program = nearing_program(scored, measure, box, lines.hessian)
-    points, _, taken = two_stages(program, images, start, judged, lines)
+    points, _, taken = two_stages(program, images, start, _on_surface(scored, measure), lines)
     points = torch.where(_rows(posed.margins >= 0, points), clean, points)
     first = images.take(torch.arange(len(points), device=points.device))
     seen = replace(program, hessian=1).run(first, points, 1)
@@ -246,7 +261,6 @@ def _every(left: Tensor, restarts: int, count: int) -> Tensor:
     return (starts + left).reshape(-1)
 
 
-ORDER=slice(None)
 
 
 def _yardstick(measure: Distance, clean: Tensor, draws: Draws, box: Box) -> Tensor:

@@ -21,6 +21,8 @@ from torch import Tensor
 
 #: Passes of a search; rows with n pixels need at most n + 1 in ``fill`` and rarely more than ten.
 PASSES = 40
+#: Passes in which Newton is trusted; from one side it converges without closing its bracket.
+_TRUSTED = 9
 
 Slope = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -84,7 +86,7 @@ def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Te
     Returns
     -------
     Tensor (B,)
-        The end of the bracket at which the function is not positive.
+        The root, up to rounding.
 
     Examples
     --------
@@ -93,18 +95,21 @@ def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Te
     tensor([2.])
     """
     at, width = low, high - low
+    found = torch.zeros_like(at, dtype=torch.bool)
+    rounding = 4.0 * torch.finfo(at.dtype).eps
     for turn in range(passes):
         value, slope = function(at)
         low = torch.where(value >= 0, at, low)
         high = torch.where(value <= 0, at, high)
         newton = at - value / torch.where(slope < 0, slope, -torch.inf)
+        near = (slope < 0) & ((newton - at).abs() <= rounding * at.abs())
+        found = found | (value == 0) | near | (high - low <= rounding * high.abs())
         inside = (slope < 0) & (newton > low) & (newton < high)
-        if turn % 3 == 2:  # three passes that have not halved the bracket: halve it
+        if turn % 3 == 2 and turn > _TRUSTED:  # three passes have not halved the bracket: halve it
             inside = inside & (high - low <= 0.5 * width)
             width = high - low
         after = torch.where(inside, newton, 0.5 * (low + high))
-        after = torch.where(value == 0, at, after)
-        moved, at = after != at, after
-        if settled(moved & (high > low)):
+        at = torch.where(found, at, after)
+        if settled(~found):
             break
-    return torch.where(function(at)[0] <= 0, at, high)
+    return at

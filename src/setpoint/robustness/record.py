@@ -84,9 +84,10 @@ class Robustness:
 
         index, label, clean (the prediction), correct, clean_margin; attacked (within the greatest
         eps), by (the attack whose point is the worst), prediction, margin and distance of that
-        point, violation (its distance beyond eps), stationarity; radius (the least distance of any
-        success, 0 where wrong from the start, inf where none), radius_by, radius_stationarity;
-        iterations (of all our attacks together).
+        point, violation (its distance beyond eps), stationarity (of max-loss there; 0 is at rest);
+        radius (the least distance of any success, 0 where wrong from the start, inf where none),
+        radius_by, radius_stationarity (of min-radius); iterations (of all our attacks together).
+        A stationarity is NaN where the point is of an attack that tells none.
         """
         import pandas as pd
 

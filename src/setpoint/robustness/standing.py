@@ -46,13 +46,17 @@ class Standing:
         self.radius_stationarity = self.stationarity.clone()
         self.iterations = torch.zeros(count, dtype=torch.int64, device=at)
 
-    def take(self, attack: int, rows: Tensor, found: Judged, stationarity: Tensor) -> None:
+    def take(
+        self, attack: int, nearest: bool, rows: Tensor, found: Judged, stationarity: Tensor
+    ) -> None:
         """Keep what is worse than before.
 
         Parameters
         ----------
         attack : int
             Its number.
+        nearest : bool
+            Whether it looks for the least distance, and its stationarity speaks of that.
         rows : Tensor (b,) of int64
             The images of the batch that were attacked.
         found : Judged
@@ -60,10 +64,11 @@ class Standing:
         stationarity : Tensor (b,)
             NaN where the attack knows none.
         """
+        unknown = torch.full_like(stationarity, math.nan)
         nearer = found.wrong & (found.distance < self.radius[rows])
         self.radius[rows[nearer]] = found.distance[nearer]
         self.radius_by[rows[nearer]] = attack
-        self.radius_stationarity[rows[nearer]] = stationarity[nearer]
+        self.radius_stationarity[rows[nearer]] = (stationarity if nearest else unknown)[nearer]
 
         within = ~found.broken & (found.distance <= self.limit)
         won, before = found.wrong & within, self.won[rows]
@@ -78,4 +83,4 @@ class Standing:
         self.distance[kept] = found.distance[worse]
         self.won[kept] = won[worse]
         self.by[kept] = attack
-        self.stationarity[kept] = stationarity[worse]
+        self.stationarity[kept] = (unknown if nearest else stationarity)[worse]

@@ -53,6 +53,7 @@ class Evaluated:
     rows: Tensor | None = field(repr=False)
     g: Tensor | None = None
     J: Tensor | None = None
+    steep: float = -1.0
 
     def merit(self, mu: float) -> float:
         """φ = μ f + what is broken."""
@@ -82,6 +83,13 @@ class Evaluated:
             self.g = _flat(found, self.leaves).to(self.x)
         return self.g
 
+    def steepness(self) -> float:
+        """‖∇f‖."""
+        if self.steep < 0:
+            g = self.gradient()
+            self.steep = math.sqrt(float(g @ g))
+        return self.steep
+
     def jacobian(self) -> Tensor:
         """J (m, n)."""
         if self.J is None:
@@ -92,10 +100,10 @@ class Evaluated:
 
     def slopes_finite(self) -> bool:
         """Whether ∇f and J are numbers."""
-        J, g = self.jacobian(), self.gradient()
-        return bool(torch.isfinite(g.sum() + J.sum())) or bool(
-            torch.isfinite(g).all() & torch.isfinite(J).all()
-        )
+        if not math.isfinite(self.steepness()):
+            return bool(torch.isfinite(self.gradient()).all())
+        J = self.jacobian()
+        return not len(J) or math.isfinite(float(J.sum())) or bool(torch.isfinite(J).all())
 
 
 class Functions:
@@ -172,7 +180,7 @@ class Functions:
     def __call__(self, x: Tensor) -> Evaluated:
         """Values at x (n,)."""
         x = self.rounding(x)
-        parts = [part.detach().clone() for part in self.split(x)]
+        parts = [part.detach() for part in self.split(x)]
         if self.module is None:
             leaves = [part.requires_grad_() for part in parts]
             argument = leaves[0] if self.single else dict(zip(self.names, leaves, strict=True))

@@ -15,12 +15,14 @@ import numpy as np
 import piqp
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import nnls
 
 from setpoint._core.errors import KindError
 
 Array = NDArray[np.float64]
 SMALL = 50  #: variables up to which DAQP is quicker
 SOLVERS = ("auto", "daqp", "piqp")
+WEIGHT = 1e3  #: of the sum beside the least squares; it is met where those come to nothing
 RIDGE = 1e-14  #: of the mean diagonal, so that dependent constraints have one answer
 
 
@@ -100,30 +102,35 @@ def hull(
     Q = U @ U.T + RIDGE * np.eye(len(A))
     q = cost / (size * size[0])
     y = np.clip(_solved(Q, q, low, high, summed, solver), low, high)
-    y = _refined(U, y, low, high, summed)
-    y[:summed] /= y[:summed].sum()
+    y = _refined(U, y, low, summed)
     y[summed:] *= size[:summed].max() / size[summed:]
     return y
 
 
-def _refined(U: Array, y: Array, low: Array, high: Array, summed: int) -> Array:
+def _refined(U: Array, y: Array, low: Array, summed: int) -> Array:
     """The same support, by least squares on U itself: its square has half of the digits."""
     total = y[:summed].sum()
     if total <= 0:
         y[:summed], total = 1 / summed, 1.0
-    y[:summed] /= total
-    support = (np.abs(y) > 1e-9) | (low < 0)
-    first = int(np.argmax(y[:summed]))  # the one that the sum is eliminated by
-    support[first] = False
-    index = support.nonzero()[0]
-    shift = np.where(index < summed, 1.0, 0.0)[:, None] * U[first]
-    z, *_ = np.linalg.lstsq((U[index] - shift).T, -U[first], rcond=1e-13)
+    y = y / total
+    index = ((np.abs(y) > 1e-9) | (low < 0)).nonzero()[0]
+    free = index[low[index] < 0]
+    rows = np.concatenate([U[index], -U[free]])
+    one = np.concatenate([np.where(index < summed, WEIGHT, 0.0), np.zeros(len(free))])
+    if len(rows) > 2 * SMALL:
+        return y
+    try:
+        z, _ = nnls(np.column_stack([rows, one]).T, np.append(np.zeros(U.shape[1]), WEIGHT))
+    except RuntimeError:  # it went round in circles
+        return y
     found = np.zeros_like(y)
-    found[index] = z
-    found[first] = 1 - found[:summed].sum()
-    inside = (found >= low).all() and (found <= high).all()
-    better = np.linalg.norm(found @ U) <= np.linalg.norm(y @ U)
-    return found if inside and better else y
+    found[index] = z[: len(index)]
+    found[free] -= z[len(index) :]
+    total = found[:summed].sum()
+    if total <= 0:
+        return y
+    found /= total
+    return found if np.linalg.norm(found @ U) <= np.linalg.norm(y @ U) else y
 
 
 def _polished(Q: Array, q: Array, low: Array, high: Array, sides: Array) -> Array | None:

@@ -98,7 +98,7 @@ class Run:
             )
             return
         self.first = self.point.x
-        self.steep = float(self.point.gradient().norm()) or 1.0
+        self.steep = self.point.steepness() or 1.0
         self.mu = self._first_mu()
         self.hessian = self._fresh()
         self.memorise()
@@ -170,7 +170,7 @@ class Run:
     def _fresh(self) -> Hessian:
         """Nothing known yet: a first step that is no longer than 1."""
         memory, x = self.settings.memory, self.point.x
-        scale = 1 / max(1.0, self.mu * float(self.point.gradient().norm()))
+        scale = 1 / max(1.0, self.mu * self.point.steepness())
         return Full(x, scale) if memory is None else Compact(x, memory, scale)
 
     def memorise(self) -> None:
@@ -385,7 +385,8 @@ class Run:
             if self.iteration % PATIENCE or not short:
                 return False
         found = self._read(point, [remembered(point)])
-        falling, self.single = found.kkt < 0.3 * self.single, found.kkt
+        falling = found.kkt < 0.3 * self.single < math.inf
+        self.single = found.kkt
         if found.kkt > settings.tolerance * size:
             if falling or found.kkt <= SMOOTH * size:
                 return False  # a smooth problem gets there by itself
@@ -400,11 +401,11 @@ class Run:
 
         Where they grow without end, at a pole, they say nothing about scale.
         """
-        return min(1.0, self.steep) + min(float(point.gradient().norm()), STEEP * self.steep)
+        return min(1.0, self.steep) + min(point.steepness(), STEEP * self.steep)
 
     def _close(self) -> float:
         """A gap that is none."""
-        return 1e-2 * self.settings.tolerance * max(1.0, abs(self.point.f))
+        return 0.1 * self.settings.tolerance * max(1.0, abs(self.point.f))
 
     def look(self, point: Evaluated, extra: Sequence[Near] = ()) -> Stationarity:
         """The conditions of an optimum: at the point alone, unless gradients near it do better."""

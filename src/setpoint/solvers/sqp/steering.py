@@ -110,14 +110,13 @@ class Steering:
         solver: str,
         guess: np.ndarray | None = None,
     ) -> None:
-        self.x, self.v, self.g, self.J = point.x, point.v, point.gradient(), point.jacobian()
-        self.equations, self.hessian, self.box, self.solver = equations, hessian, box, solver
-        self.m = len(self.v)
-        self.Hg = hessian.apply(self.g)
-        self.HJ = hessian.apply(self.J.T)  # (n, m)
-        self.Q = _host(self.J @ self.HJ)
-        self.JHg = _host(self.J @ self.Hg)
-        self.values = _host(self.v)
+        self.x, self.equations, self.hessian, self.box = point.x, equations, hessian, box
+        self.solver, self.m = solver, len(point.v)
+        #: ∇f, the gradients of the constraints, and those of the bounds that are in the dual
+        self.rows = torch.cat([point.gradient()[None], point.jacobian()])
+        self.Hrows = hessian.apply(self.rows.T)  # (n, 1 + m)
+        self.K = _host(self.rows @ self.Hrows)
+        self.values = _host(point.v)
         self.lows = np.where(np.arange(self.m) < equations, -1.0, 0.0)
         self.highs = np.ones(self.m)
         self.held = torch.zeros(0, dtype=torch.long, device=self.x.device)  # bounds in the dual
@@ -127,31 +126,24 @@ class Steering:
 
     def solve(self, mu: float) -> Direction:
         """The direction for μ as it is."""
-        y, d, sides = self._dual(mu), None, None
+        y = self._dual(mu)
+        d = self._step(y)
         if self.box is not None:
             for _ in range(ROUNDS):
-                d = self._step(mu, y)
                 if not self._crossed(d):
                     break
                 y = self._dual(mu)
-        d = self._step(mu, y)
-        if self.box is not None:
+                d = self._step(y)
             d = self.box.clip(self.x + d) - self.x
-        sides = np.where(y <= self.lows, -1.0, np.where(y >= self.highs, 1.0, 0.0))[: self.m]
+        own = y[1 : self.m + 1]
+        low, high = self.lows[: self.m], self.highs[: self.m]
+        sides = np.where(own <= low, -1.0, np.where(own >= high, 1.0, 0.0))
         self.guess = None if len(self.held) else sides
-        y_all = torch.as_tensor(y).to(self.x)
-        w = mu * self.g + self.J.T @ y_all[: self.m]
-        if len(self.held):
-            w = w.index_add(0, self.held, self.sign * y_all[self.m :])
-        gain = self._gain(mu, y)
-        return Direction(d, mu, y_all[: self.m], w, mu * float(self.g @ d) - gain, gain, sides)
-
-    def _gain(self, mu: float, y: np.ndarray) -> float:
-        """By how much d lowers the linearised violation; J d is known from the dual."""
-        if not self.m:
-            return 0.0
-        left = self.values - mu * self.JHg - self.Q @ y
-        return self.broken - float(merit.broken(left[: self.m], self.equations).sum())
+        weights = torch.as_tensor(y).to(self.x)
+        w = weights @ self.rows
+        gain = self._gain(y)
+        slope = -mu * float(self.K[0] @ y) - gain
+        return Direction(d, mu, weights[1 : self.m + 1], w, slope, gain, sides)
 
     def steer(self, mu: float, least: float) -> Direction:
         """The direction, with μ lowered until it heads for the constraints."""
@@ -167,12 +159,20 @@ class Steering:
         return found
 
     def _dual(self, mu: float) -> np.ndarray:
-        q = mu * self.JHg - self.values
-        return quadratic.box(self.Q, q, self.lows, self.highs, self.solver, self.guess)
+        """(μ, y): what each row of gradients counts."""
+        q = mu * self.K[1:, 0] - self.values
+        y = quadratic.box(self.K[1:, 1:], q, self.lows, self.highs, self.solver, self.guess)
+        return np.concatenate([[mu], y])
 
-    def _step(self, mu: float, y: np.ndarray) -> Tensor:
-        d = -mu * self.Hg
-        return d - self.HJ @ torch.as_tensor(y).to(d) if len(y) else d
+    def _step(self, y: np.ndarray) -> Tensor:
+        return -(self.Hrows @ torch.as_tensor(y).to(self.x))
+
+    def _gain(self, y: np.ndarray) -> float:
+        """By how much d lowers the linearised violation; J d is known from the dual."""
+        if not self.m:
+            return 0.0
+        left = self.values[: self.m] - self.K[1 : self.m + 1] @ y
+        return self.broken - float(merit.broken(left, self.equations).sum())
 
     def _crossed(self, d: Tensor) -> bool:
         """Add the bounds that d crosses to the dual; False where there are none."""
@@ -181,23 +181,22 @@ class Steering:
         slack = 1e-12 * (1 + self.x.abs())
         over, under = moved > self.box.high + slack, moved < self.box.low - slack
         if len(self.held):
-            kept_up, kept_down = self.held[self.sign > 0], self.held[self.sign < 0]
-            over[kept_up], under[kept_down] = False, False
-        index = torch.cat([over.nonzero().reshape(-1), under.nonzero().reshape(-1)])
+            over[self.held[self.sign > 0]] = False
+            under[self.held[self.sign < 0]] = False
+        ups, downs = over.nonzero().reshape(-1), under.nonzero().reshape(-1)
+        index = torch.cat([ups, downs])
         if not len(index):
             return False
-        ups = int(over.sum())
         sign = self.x.new_ones(len(index))
-        sign[ups:] = -1.0
-        bound = torch.where(sign > 0, self.box.high[index], self.box.low[index])
-        values = sign * (self.x[index] - bound)
+        sign[len(ups) :] = -1.0
+        bound = torch.cat([self.box.high[ups], self.box.low[downs]])
         fresh = self.hessian.columns(index) * sign  # (n, k)
-        side = torch.cat([self.J @ fresh, self.sign[:, None] * fresh[self.held]])  # (m + old, k)
-        corner = sign[:, None] * fresh[index]
-        self.Q = np.block([[self.Q, _host(side)], [_host(side).T, _host(corner)]])
-        self.HJ = torch.cat([self.HJ, fresh], 1)
-        self.JHg = np.concatenate([self.JHg, _host(sign * self.Hg[index])])
-        self.values = np.concatenate([self.values, _host(values)])
+        side, corner = _host(self.rows @ fresh), _host(sign[:, None] * fresh[index])
+        self.K = np.block([[self.K, side], [side.T, corner]])
+        rows = self.x.new_zeros((len(index), len(self.x)))
+        rows[torch.arange(len(index), device=index.device), index] = sign
+        self.rows, self.Hrows = torch.cat([self.rows, rows]), torch.cat([self.Hrows, fresh], 1)
+        self.values = np.concatenate([self.values, _host(sign * (self.x[index] - bound))])
         self.lows = np.concatenate([self.lows, np.zeros(len(index))])
         self.highs = np.concatenate([self.highs, np.full(len(index), np.inf)])
         self.held, self.sign = torch.cat([self.held, index]), torch.cat([self.sign, sign])
