@@ -1,9 +1,8 @@
-"""How robust a network is: norms, a distance of one's own, and an attack of one's own beside ours.
+"""How robust a network is: two norms, a promise to refute, an attack of one's own beside ours.
 
 python examples/robustness_digits.py
 
-The images are the digits that scikit-learn carries, 8 × 8 pixels. The distance of one's own looks
-at the features of a second network, as perceptual distances do: its ball has no projection.
+The images are the digits that scikit-learn carries, 8 × 8 pixels.
 """
 
 import tempfile
@@ -21,9 +20,9 @@ def digits() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(data.images[:, None] / 16, dtype=torch.float32), torch.tensor(data.target)
 
 
-def trained(x: torch.Tensor, y: torch.Tensor, seed: int) -> nn.Sequential:
+def trained(x: torch.Tensor, y: torch.Tensor) -> nn.Sequential:
     """A small convolutional network."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     net = nn.Sequential(
         nn.Conv2d(1, 12, 3, padding=1),
         nn.ReLU(),
@@ -50,9 +49,9 @@ def one_step(model, x, y, eps):
 
 
 def main() -> None:
-    """Train on the first 1,400 digits, attack on some of the rest."""
+    """Train on the first 1,000 digits, attack on some of the rest."""
     x, y = digits()
-    net, other = trained(x[:1400], y[:1400], 0), trained(x[:1400], y[:1400], 1)
+    net = trained(x[:1000], y[:1000])
     x, y = x[1400:1430], y[1400:1430]
 
     print("=== l2")
@@ -67,15 +66,6 @@ def main() -> None:
     print(f"robust accuracy <= {found.robust_accuracy:.3f}")
     with tempfile.TemporaryDirectory() as folder:
         print("files:", *sorted(p.name for p in found.save(folder).iterdir()))
-
-    print("=== a distance by features")
-    features = other[:5]
-
-    def perceptual(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return (features(a) - features(b)).flatten(1).norm(dim=1)
-
-    found = sp.robustness.evaluate(net, x[:10], y[:10], perceptual, 1.5, radius=False)
-    print(found)
 
 
 if __name__ == "__main__":

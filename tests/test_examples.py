@@ -25,7 +25,16 @@ def run(*command):
 
 def test_every_script_is_run():
     scripts = {p.name for p in (ROOT / "examples").glob("*.py")} - {"data.py"}
+    apart = ("minimize_", "robustness_")  # tests/test_minimize_examples.py runs those
+    scripts = {name for name in scripts if not name.startswith(apart)}
     assert scripts == {*PLAIN, *OWN, "torchrun_ddp.py", "exact_surfaces.py"}
+
+
+def test_a_model_is_attacked_by_library_and_command():
+    out = run("examples/robustness_digits.py")
+    _, first, second = out.split("=== ")
+    assert "REFUTED: robust accuracy >= 0.8 at l2 <= 0.6" in first, out
+    assert "robustness.json" in second, out
 
 
 @pytest.mark.parametrize("script", PLAIN)

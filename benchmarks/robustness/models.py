@@ -8,7 +8,6 @@ safetensors; mnist is read from ``.data/mnist.npz``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,9 +127,9 @@ def train(name: str, seed: int) -> tuple[nn.Sequential, float]:
         return net, float((net(xt).argmax(1) == yt).double().mean())
 
 
-def model(name: str, dtype: torch.dtype = torch.float64, where: Path | None = None) -> nn.Sequential:
+def model(name: str, dtype: torch.dtype = torch.float64) -> nn.Sequential:
     """A trained network ("digits", "mnist", "digits-seen", "mnist-seen"), for evaluation."""
-    path = (where or Path(os.environ.get("ROBUSTNESS_MODELS", INTO))) / f"{name}.safetensors"
+    path = INTO / f"{name}.safetensors"
     if not path.is_file():
         raise SystemExit(f"there is no {path}: run python -m benchmarks.robustness.models")
     net = FACTORIES[name.removesuffix("-seen")]()
@@ -139,11 +138,11 @@ def model(name: str, dtype: torch.dtype = torch.float64, where: Path | None = No
 
 
 def images(
-    name: str, count: int = 200, dtype: torch.dtype = torch.float64, where: Path | None = None
+    name: str, count: int = 200, dtype: torch.dtype = torch.float64
 ) -> tuple[Tensor, Tensor]:
     """The first test images that the network gets right, and their labels."""
     _, (x, y) = data(name)
-    x, net = x.to(dtype), model(name, dtype, where)
+    x, net = x.to(dtype), model(name, dtype)
     with torch.no_grad():
         right = net(x).argmax(1) == y
     return x[right][:count].clone(), y[right][:count].clone()

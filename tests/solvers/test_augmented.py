@@ -144,7 +144,9 @@ def test_noise_level_accuracy_on_minibatches(name):
 def accurate(name, seed, epochs=25):
     values, batches, start, bound = PROBLEMS[name](seed)
     true = truth(values, batches, start, bound)
-    found = AugmentedLagrangian(epochs=epochs).solve(values, [start], box=box(bound), batches=batches)
+    found = AugmentedLagrangian(epochs=epochs).solve(
+        values, [start], box=box(bound), batches=batches
+    )
     assert found.success, found.status
     assert found.violation <= 1e-3
     assert found.fun == pytest.approx(true.fun, rel=0.01)

@@ -28,13 +28,17 @@ LENGTHY = {"hs46", "hs72", "hs75", "hs111", "hs117", "wong1", "wong2", "rosen-su
 LENGTHY |= {"fused lasso", "robust pca"}
 
 
-def named(problems):
-    names = [problem.name for problem in problems]
-    lengthy = pytest.mark.slow
-    return [pytest.param(name, marks=lengthy if name in LENGTHY else ()) for name in names]
+def named(problems, *solvers):
+    """Names, or names with solvers; every other problem meets its second solver in the slow run."""
+    found = []
+    for place, problem in enumerate(problems):
+        for k, qp in enumerate(solvers or (None,)):
+            slow = problem.name in LENGTHY or (k > 0 and place % 2 > 0)
+            case = (problem.name,) if qp is None else (problem.name, qp)
+            found.append(pytest.param(*case, marks=pytest.mark.slow if slow else ()))
+    return found
 
 
-SMOOTH, KINKED = named(PROBLEMS), named(KINKS)
 KINK = 1e-5  #: what a combination of gradients may leave, relative to their lengths
 
 
@@ -68,8 +72,7 @@ def test_there_are_as_many_as_promised():
     assert len({p.name for p in KINKS}) == len(KINKS) >= 14
 
 
-@pytest.mark.parametrize("qp", SOLVERS)
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize(("name", "qp"), named(PROBLEMS, *SOLVERS))
 def test_smooth(name, qp):
     problem, result = BY_NAME[name], solved(name, qp)
     held(problem, result)
@@ -79,8 +82,7 @@ def test_smooth(name, qp):
     assert said.stationarity == pytest.approx(result.kkt, abs=1e-9 * said.scale)
 
 
-@pytest.mark.parametrize("qp", SOLVERS)
-@pytest.mark.parametrize("name", KINKED)
+@pytest.mark.parametrize(("name", "qp"), named(KINKS, *SOLVERS))
 def test_kinked(name, qp):
     problem, result = BY_NAME[name], solved(name, qp)
     held(problem, result)
@@ -91,9 +93,11 @@ def test_kinked(name, qp):
     assert found.radius <= 1e-3 * max(1, np.linalg.norm(flat(result)))
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, *KINKED])
-def test_either_quadratic_solver_gives_the_same(name):
-    one, other = (solved(name, qp) for qp in SOLVERS)
+@pytest.mark.parametrize(
+    ("name", "qp"), [*named(PROBLEMS, *SOLVERS)[1::2], *named(KINKS, *SOLVERS)[1::2]]
+)
+def test_either_quadratic_solver_gives_the_same(name, qp):
+    one, other = solved(name, SOLVERS[0]), solved(name, qp)
     assert close(one.fun, other.fun)
 
 
@@ -108,7 +112,7 @@ def test_the_unit_of_x_does_not_matter(name, unit):
     assert away(problem, flat(result) / unit) <= 1e-8
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", named(PROBLEMS))
 def test_slopes_are_those_of_differences(name):
     """Autograd against differences at the start, so that the check itself stands on something."""
     problem = BY_NAME[name]
@@ -124,7 +128,7 @@ def test_slopes_are_those_of_differences(name):
 
 
 def test_problem_55_along_its_segment():
-    """Its equations depend on one another, which SLSQP cannot do; they leave a segment, t in [0, 1]."""
+    """Dependent equations, which SLSQP cannot do; they leave a segment, t in [0, 1]."""
     problem = BY_NAME["hs55"]
     t = np.linspace(0, 1, 1001)
     points = np.stack([t, (4 + t) / 3, (5 - 4 * t) / 3, 1 - t, (2 - t) / 3, (1 + 4 * t) / 3], 1)
@@ -136,7 +140,7 @@ def test_problem_55_along_its_segment():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [p for p in SMOOTH if p.values != ("hs55",)])
+@pytest.mark.parametrize("name", [p.name for p in PROBLEMS if p.name != "hs55"])
 def test_the_table_by_another_solver(name):
     """No start of scipy's SLSQP comes below the table, and one of them comes to it."""
     problem = BY_NAME[name]

@@ -11,7 +11,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 from setpoint.methods import Costs, CrossEntropy, SoftSet
-from setpoint.solvers import SOLVERS, ExactPenalty, FirstOrder, PrimalDual
+from setpoint.solvers import (
+    SOLVERS,
+    AugmentedLagrangian,
+    ExactPenalty,
+    FirstOrder,
+    PrimalDual,
+    Sqp,
+)
 from setpoint.surrogates import Annealed
 from setpoint.training.batches import InMemory, Loaded, Rows
 from setpoint.training.checkpoint import load_state, save_state
@@ -233,6 +240,8 @@ def test_every_solver_is_in_the_table():
         "first-order": FirstOrder,
         "primal-dual": PrimalDual,
         "exact-penalty": ExactPenalty,
+        "augmented-lagrangian": AugmentedLagrangian,
+        "sqp": Sqp,
     }
 
 

@@ -305,4 +305,4 @@ def _limits(told: list[str]) -> list[tuple[str, str]]:
 
 def _coloured(promise: Promise) -> Text:
     verdict, _, rest = promise.sentence.partition(":")
-    return Text(verdict, "bold red" if not promise.holds else "bold") + Text(f":{rest}")
+    return Text.assemble((verdict, "bold" if promise.holds else "bold red"), f":{rest}")

@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from setpoint._core.errors import FileError
+from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.fit.digest import digest
 from setpoint.fit.exact_verdict import NEAR, Stand, Verdict, prices_of, read_verdict
 from setpoint.fit.last_layer import last_layer
@@ -26,7 +26,8 @@ from setpoint.methods.exact_whole import Whole
 from setpoint.methods.hard_rows import HardRows, Rank
 from setpoint.methods.method import ready
 from setpoint.methods.walk import walk
-from setpoint.solvers import ExactPenalty, FirstOrder, Round, Solution
+from setpoint.solvers import ExactPenalty, FirstOrder, Round, Solution, Sqp
+from setpoint.solvers.sqp.solver import MOST
 from setpoint.training.batches import Rows
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.events import EpochDone, Listener, Started, Stopped
@@ -36,6 +37,7 @@ PHASE = "exact"
 LINEAR, DEEP = 1e-2, 3e-3  #: learning rates of the weights
 RATE_S = 0.05  #: and of the memberships
 HAIR = 0.02  #: a constraint that decisions break by up to so much is asked more of
+FINISH = 1  #: rounds of SQP after those of the penalty
 TOLERANCE = 1e-3  #: what a tie or a constraint may be broken by before it gets dearer
 
 
@@ -82,6 +84,8 @@ class Run:
         self.stated, self.goal, self.task = goal, ready(method, goal, task), task
         self.model, self.rows, self.method, self.judge = model, rows, method, judge
         self.listener, self.seed = listener or (lambda event: None), seed
+        if method.solver == "sqp":
+            self._small()
         model.eval()
         first = self.outputs()
         self.hard = HardRows(self.goal, task, first, rows.target, rows.weight, rows.group)
@@ -108,6 +112,17 @@ class Run:
             relation=method.relation,
             trained=method.threshold == "trained",
         )
+
+    def _small(self) -> None:
+        """Refuse what SQP does not take."""
+        rows = len(self.rows.target)
+        if self.task.kind != "binary" or rows > MOST:
+            raise DataError(
+                f'solver="sqp" is for two classes and up to {MOST:,} rows, a constraint each; '
+                f'these are {rows:,} rows of a {self.task.kind} task: take solver="penalty"'
+            )
+        if self.method.power != 1:
+            raise KindError(f'solver="sqp" knows no power={self.method.power}; leave it at 1')
 
     # --- candidates ------------------------------------------------------------------------------
 
@@ -203,7 +218,23 @@ class Run:
             judge=self._judged,
             listener=told,
         )
+        if method.solver == "sqp" and not interrupted():
+            done = len(history)
+
+            def finished(record: Round) -> bool:
+                history.append(self._round(replace(record, round=done + record.round)))
+                return interrupted()
+
+            last = self._finish(solver)
+            solution = last.solve(
+                problem, solution.x, weights=weights, judge=self._judged, listener=finished
+            )
         return solution, history, not interrupted()
+
+    def _finish(self, solver: ExactPenalty) -> ExactPenalty:
+        """Rounds of SQP, which solve the ties that gradient steps leave open by a little."""
+        cap = solver.strength_cap
+        return replace(solver, primal=Sqp(feasibility=TOLERANCE / 10), rounds=FINISH, strength=cap)
 
     def _about(self, more: str) -> str:
         """What a checkpoint must agree in to be taken up: goal, task, method, seed and rows."""

@@ -46,6 +46,7 @@ from setpoint.surrogates import Annealed
 
 FORMS = ("auto", "whole", "table", "eliminated")
 THRESHOLDS = ("trained", "fixed")
+INNER = ("penalty", "sqp")
 START, END, SEVERAL = 8.0, 1.5, 1.0  #: κ at first, and in the end of two and of several classes
 FALLING = 0.8  #: the share of the steps in which it falls
 
@@ -69,8 +70,12 @@ class Exact(Method):
         trained on, or kept where it starts.
     power : {1, 2}
         Of the penalty: 1 is exact at a finite weight, 2 the quadratic one for comparison.
+    solver : {"penalty", "sqp"}
+        Of the whole form: gradient steps on the penalty, or after them rounds of BFGS-SQP, which
+        solve the ties to rounding with a quadratic program in all rows at each step: for linear
+        models and other small ones of two classes, up to 2,000 rows.
     rounds, steps : int
-        Of the whole form: rounds of the penalty and gradient steps in each.
+        Of the whole form: rounds of the penalty and steps in each.
     rate : float, optional
         Its learning rate for the weights; 0.01 for a linear model, 0.003 otherwise.
     rate_s : float, optional
@@ -118,6 +123,7 @@ class Exact(Method):
     relation: str = "auto"
     threshold: str = "trained"
     power: int = 1
+    solver: str = "penalty"
     rounds: int = 40
     steps: int = 40
     rate: float | None = None
@@ -147,6 +153,7 @@ class Exact(Method):
             ("regulariser", REGULARISERS),
             ("relation", RELATIONS),
             ("threshold", THRESHOLDS),
+            ("solver", INNER),
         ):
             x = getattr(self, name)
             if x not in known:

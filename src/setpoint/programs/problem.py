@@ -124,7 +124,7 @@ def _bound(given: Any, part: Tensor, name: str) -> Tensor | None:
         return None
     if not is_real(given) and not isinstance(given, Tensor):
         raise KindError(f"{name}={given!r}: None, a number or a tensor")
-    bound = torch.as_tensor(given).detach().to(part)
+    bound = torch.as_tensor(given, dtype=part.dtype, device=part.device).detach()
     try:
         fits = torch.broadcast_shapes(bound.shape, part.shape) == part.shape
     except RuntimeError:

@@ -2,10 +2,9 @@
 
     u ← Π(u + ε (1 − k/K) d + ½ (u − u_before)),      k = 0, …, K − 1
 
-d is the gradient over its 2-norm for p ≤ 2, and the steepest direction of unit p-norm for p > 2
-(the sign of the gradient for p = ∞). Π is the exact projection (``project``), which for p = 1 makes
-the move sparse by itself. The first step spans the ball, the last ones settle; the best move is
-kept. Steps that are halved at checkpoints on no progress (Auto-PGD, Croce and Hein 2020, written
+d is the gradient, scaled to unit 2-norm for p ≤ 2, and its sign for p = ∞. Π is the exact
+projection (``project``), which for p = 1 makes the move sparse by itself. The first step spans the
+ball, the last ones settle; the best move is kept. Steps that are halved at checkpoints on no progress (Auto-PGD, Croce and Hein 2020, written
 anew) were tried first, and ended lower on ℓ1 and ℓ2 at the same number of gradients.
 """
 
@@ -101,13 +100,15 @@ def climb(
 
 
 def uphill(g: Tensor, p: float) -> Tensor:
-    """The direction of a step: of unit 2-norm for p ≤ 2, of unit p-norm for p > 2; 0 for g = 0."""
+    """The direction of a step, the gradient's; its sign for p = ∞; 0 for g = 0.
+
+    Other steepest directions of p-norms would move fast at first and settle at a wrong point: where
+    ball and box meet, Π is true to the gradient alone. The length is 1 in the 2-norm for p ≤ 2, and
+    that of the p-norm's unit cube, n^{1/2 − 1/p}, for p > 2.
+    """
     if math.isinf(p):
         return g.sign()
-    size = g.abs()
-    top = size.amax(1, keepdim=True)
-    way = size / torch.where(top > 0, top, 1.0)
-    if p > 2.0:
-        way = way.pow(1.0 / (p - 1.0))
-    length = norms(way, max(p, 2.0))
-    return way * g.sign() / torch.where(length > 0, length, 1.0)[:, None]
+    top = g.abs().amax(1, keepdim=True)
+    way = g / torch.where(top > 0, top, 1.0)
+    length = norms(way, 2.0) * g.shape[1] ** min(1.0 / p - 0.5, 0.0)
+    return way / torch.where(length > 0, length, 1.0)[:, None]

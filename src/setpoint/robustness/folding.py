@@ -1,7 +1,8 @@
 """Many constraints as one: ‖(c)₊‖₂ <= 0 asks for the same as c₁ <= 0, …, c_k <= 0.
 
-The folded constraint is 0 wherever all hold and has no interior, so it gives no multipliers and is hard to meet
-exactly: fold only what is too much for the solver's dual and what cannot be projected onto or bounded.
+The folded constraint is 0 wherever all hold and has no interior, so it gives no multipliers and is
+hard to meet exactly: fold only what is too much for the solver's dual and what can neither be
+projected onto nor bounded.
 """
 
 from __future__ import annotations

@@ -1,16 +1,20 @@
 """Attacks for any differentiable distance d, as constrained programs on the batched solver.
 
-    max-loss     min −min(ℓ(x'), clip)   s.t.  d(x, x') / ε − 1 <= 0,        low <= x' <= high
-    min-radius   min d(x, x') / d₀       s.t.  (m₀ − margin(x')) / s <= 0,   low <= x' <= high
+    nearing   min max(d(x, x') / ε, 1)   s.t.  margin(x') >= m₀,      low <= x' <= high
+    losing    min −min(ℓ(x'), clip)      s.t.  d(x, x') / ε <= 1,     low <= x' <= high
 
-The box is a true bound, the distance one inequality, both divided by their own size. A loss past its clip is flat: the
-image is done. At x' = x a norm has no slope, so every start is a little off. Nothing projects onto d <= ε, so a point
-that is returned is moved back along the segment to the clean image, where d(x, x) = 0, until d is measured to hold.
+Min-radius is the first without its clip. Max-loss is both: they have the same solutions where an
+image can be beaten (both are flat there: the image is done), but the way is not the same. Going to
+the decision surface and along it towards x finds more than staying inside d <= ε, whose shape is
+the harder one of the two; losing then starts where nearing ended. The box is a true bound.
+
+At x' = x a norm has no slope, so every start is a little off. Nothing projects onto d <= ε: what is
+returned is moved back on the segment to x, where d = 0, until d is measured to hold.
 
 References
 ----------
-Liang, Liang, Cui, Mitchell, Sun, Optimization for robustness evaluation beyond ℓp metrics, 2022; Optimization and
-optimizers for adversarial robustness, 2023 (arXiv 2303.13401).
+Liang, Liang, Cui, Mitchell, Sun, Optimization and optimizers for adversarial robustness, 2023
+(arXiv 2303.13401).
 """
 
 from __future__ import annotations
@@ -43,7 +47,6 @@ from setpoint.robustness.stages import (
 from setpoint.robustness.starts import Draws
 
 
-
 def general_max_loss(
     model: Model,
     x: Tensor,
@@ -53,8 +56,8 @@ def general_max_loss(
     *,
     loss: str = "margin",
     target: Tensor | int | None = None,
-    restarts: int = 5,
-    iterations: int = 100,
+    restarts: int = 3,
+    iterations: int = 150,
     seed: int | Sequence[int] | Tensor = 0,
     low: float = 0.0,
     high: float = 1.0,
@@ -129,8 +132,8 @@ def general_min_radius(
     distance: Measure | Distance | str,
     *,
     target: Tensor | int | None = None,
-    restarts: int = 5,
-    iterations: int = 100,
+    restarts: int = 3,
+    iterations: int = 150,
     seed: int | Sequence[int] | Tensor = 0,
     low: float = 0.0,
     high: float = 1.0,
@@ -148,7 +151,7 @@ def general_min_radius(
     Returns
     -------
     Found
-        Where nothing was found, the point with the greatest margin, and its ``violation`` is above 0.
+        Where nothing was found, the point with the greatest margin; ``violation`` is above 0.
 
     Examples
     --------
@@ -188,7 +191,9 @@ def _max_loss(
     rows = _every(left, lines.restarts, count)
     near = nearing_program(scored, measure, box, lines.hessian, 1 - SLACK)
     lose = losing_program(scored, measure, box, lines.hessian, clip)
-    alone = replace(images.take(torch.arange(count, device=left.device)), rival=images.rival[:count])
+    alone = replace(
+        images.take(torch.arange(count, device=left.device)), rival=images.rival[:count]
+    )
     points, quality = alone.clean, posed.margins - posed.rows.floor
     taken = torch.zeros_like(posed.rows.labels)
 
@@ -208,8 +213,8 @@ def _max_loss(
         )
         kept(left, z, steps)
         left = left[quality[left] < 0]
-    if len(left) and LOSE:
-        found = lose.run(alone.take(left), points[left], lines.second)
+    if len(left):
+        found = lose.run(alone.take(left), points[left], max(1, lines.iterations // 2))
         kept(left, found.x, found.iterations)
     seen = replace(lose, hessian=1).run(alone, points, 1)
     excess = (_measured(measure, alone.clean, points) - eps).clamp_min(0)
@@ -234,12 +239,7 @@ def _on_surface(scored: Scored, measure: Distance) -> Judged:
     return judged
 
 
-LOSE = True
-
-
-def _min_radius(
-    posed: Posed, scored: Scored, measure: Distance, lines: Lines, box: Box
-) -> Found:
+def _min_radius(posed: Posed, scored: Scored, measure: Distance, lines: Lines, box: Box) -> Found:
     """Starts, the best of each image to the end, and back until the decision surface."""
     draws = Draws(posed.seeds, posed.rows.clean)
     clean = posed.rows.clean.view(-1, *posed.shape)
@@ -259,8 +259,6 @@ def _every(left: Tensor, restarts: int, count: int) -> Tensor:
     """The rows of some images; rows are ordered by start, then by image."""
     starts = torch.arange(restarts, device=left.device)[:, None] * count
     return (starts + left).reshape(-1)
-
-
 
 
 def _yardstick(measure: Distance, clean: Tensor, draws: Draws, box: Box) -> Tensor:

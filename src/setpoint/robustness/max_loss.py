@@ -39,7 +39,7 @@ def max_loss(
     *,
     loss: str = "margin",
     target: Tensor | int | None = None,
-    restarts: int = 2,
+    restarts: int = 3,
     iterations: int = 50,
     rivals: int = 9,
     seed: int | Sequence[int] | Tensor = 0,

@@ -38,7 +38,7 @@ def min_radius(
     distance: str | Measure | Distance,
     *,
     target: Tensor | int | None = None,
-    restarts: int = 2,
+    restarts: int = 3,
     iterations: int = 100,
     rivals: int = 9,
     seed: int | Sequence[int] | Tensor = 0,

@@ -55,8 +55,9 @@ def fill(weights: Tensor, rates: Tensor, caps: Tensor, wanted: Tensor) -> Tensor
     tensor([3.])
     """
     level = torch.zeros_like(wanted)
+    caps = torch.where(rates > 0, caps, 0.0)  # what does not rise is never filled
     gains, held = weights * rates, weights * caps
-    ends = torch.where(rates > 0, caps / rates.clamp(min=torch.finfo(caps.dtype).tiny), 0.0)
+    ends = caps / rates.clamp(min=torch.finfo(caps.dtype).tiny)
     for _ in range(PASSES):
         rising = ends > level[:, None]
         slope = (gains * rising).sum(1)

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from setpoint.robustness.distances import norms
-from setpoint.robustness.multipliers import fill, root
+from setpoint.robustness.multipliers import PASSES, fill, root
 
 #: Newton steps for one pixel of the general power, from a point to the right of the root.
 _INNER = 12
@@ -64,7 +64,8 @@ def project(v: Tensor, low: Tensor, high: Tensor, eps: Tensor, p: float) -> Tens
         sizes = _onto_l2(size, caps, eps)
     else:
         sizes = _onto_lp(size, caps, eps, p)
-    return torch.where(outside[:, None], sizes, boxed) * v.sign()
+    # units that were divided out may have rounded over the box
+    return torch.where(outside[:, None], sizes.minimum(caps), boxed) * v.sign()
 
 
 def _onto_l2(size: Tensor, caps: Tensor, eps: Tensor) -> Tensor:
@@ -102,9 +103,9 @@ def _onto_lp(size: Tensor, caps: Tensor, eps: Tensor, p: float) -> Tensor:
         return now.pow(p).sum(1) - 1.0, -slope.sum(1)
 
     dual = p / (p - 1.0)
-    price = root(excess, torch.zeros_like(eps), norms(size, dual) / p)
+    price = root(excess, torch.zeros_like(eps), norms(size, dual) / p, passes=2 * PASSES)
     found = sizes(price)
-    return found / norms(found, p).clamp(min=1.0)[:, None] * unit
+    return found / norms(found, p).clamp(min=1.0)[:, None] * eps[:, None]
 
 
 def _shrunk(size: Tensor, price: Tensor, p: float) -> Tensor:

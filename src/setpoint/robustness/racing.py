@@ -1,7 +1,8 @@
 """A race between starts: many go a short way, the best go on.
 
 Every image starts once against each of its nearest classes; after a few iterations the best three
-go on, joined by random starts against the best two; the nearest point of all goes the long way.
+go on, joined by random starts against the best and one other; the nearest point of all goes the
+long way.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from setpoint.robustness.starts import Draws, rivals_of
 
 #: Lines that go on after the first heat, and those that get random starts.
 SECOND, AGAIN = 3, 2
+#: The norm of a random start, in units of the radius it has to beat.
+STRETCH = 1.5
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,18 @@ class Line:
             None if self.rivals is None else self.rivals.gather(1, top),
         )
 
+    def led_by(self, turn: int) -> Line:
+        """The same lines, the best one first and then each of the others in its turn."""
+        count = self.radius.shape[1]
+        second = [1 + turn % (count - 1)] if count > 1 else []
+        order = [0, *second, *(slot for slot in range(1, count) if slot not in second)]
+        return Line(
+            self.radius[:, order],
+            self.moves[:, order],
+            self.stand[:, order],
+            None if self.rivals is None else self.rivals[:, order],
+        )
+
     def improved(self, other: Line) -> Line:
         """Each line, or where it is nearer the line of the other in the same place.
 
@@ -130,12 +145,13 @@ def race(
     taken, wide = 0, norms(rows.high - rows.low, p)[:, None]
     lines = run(heats.first, start, rivals).best(p, SECOND)
     lines = lines.improved(run(heats.second, lines.stand, lines.rivals))
-    for _ in range(heats.restarts):
-        lines = lines.best(p, SECOND)  # in order
-        some = lines.best(p, AGAIN)
-        radius = torch.where(some.radius.isfinite(), some.radius, wide)
+    for turn in range(heats.restarts):
+        lines = lines.best(p, SECOND).led_by(turn)
+        radius = lines.radius[:, :AGAIN]
+        radius = STRETCH * torch.where(radius.isfinite(), radius, wide)
         drawn = [draws.moves(rows.low, rows.high, size, p) for size in radius.unbind(1)]
-        lines = lines.improved(run(heats.again, torch.stack(drawn, 1), some.rivals))
+        against = None if lines.rivals is None else lines.rivals[:, :AGAIN]
+        lines = lines.improved(run(heats.again, torch.stack(drawn, 1), against))
     lines = lines.best(p, 1)
     lines = lines.improved(run(heats.last, lines.stand, lines.rivals))
     return Nearest(lines.radius[:, 0], lines.moves[:, 0], lines.stand[:, 0]), taken

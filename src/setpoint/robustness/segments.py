@@ -2,9 +2,9 @@
 
     z(t) = x + t (z − x),    0 <= t <= 1
 
-``inside`` gives the farthest point found that keeps d(x, z(t)) <= eps, ``outside`` the nearest one found that is
-still decided otherwise. Neither asks that the distance or the margin grow along the way: what is returned has been
-measured itself.
+``inside`` gives the farthest point found that keeps d(x, z(t)) <= eps, ``outside`` the nearest one
+found that is still decided otherwise. Neither asks that the distance or the margin grow along the
+way: what is returned has been measured itself.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from torch import Tensor
 
 Holds = Callable[[Tensor], Tensor]  #: images (B, *shape) -> which of them are good (B,)
 
-HALVINGS = 20
+HALVINGS = 12
 
 
 def inside(x: Tensor, z: Tensor, holds: Holds, halvings: int = HALVINGS) -> Tensor:
-    """z where it holds, otherwise a point on the way to x that does; x holds itself."""
+    """The point z where it holds, otherwise a point on the way to x that does; x holds itself."""
     good = holds(z)
     near, far = torch.zeros_like(good, dtype=x.dtype), torch.ones_like(good, dtype=x.dtype)
     for _ in range(halvings):
@@ -45,7 +45,7 @@ def outside(x: Tensor, z: Tensor, holds: Holds, halvings: int = HALVINGS) -> Ten
 
 
 def _on(x: Tensor, z: Tensor, t: Tensor) -> Tensor:
-    """x + t (z − x), kept between the two of them: rounding must not leave a box that holds both."""
+    """The point x + t (z − x), kept between the two: rounding must not leave a box of both."""
     moved = x + _wide(t, x) * (z - x)
     return torch.minimum(torch.maximum(moved, torch.minimum(x, z)), torch.maximum(x, z))
 

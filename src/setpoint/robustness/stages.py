@@ -1,7 +1,7 @@
 """Two stages: many starts for a few steps, then the best of them to the end.
 
-A row of the first stage is an image with one start: a random one, against all classes or against one rival. The best row
-of an image goes on with its penalty weight and its curvature; the others are dropped.
+A row of the first stage is an image with one start: a random one, against all classes or against
+one rival. The best row of an image goes on with its penalty weight and its curvature.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Constrained:
 def losing_program(
     scored: Scored, measure: Distance, box: Box, hessian: str | int, clip: float
 ) -> Constrained:
-    """min −min(ℓ, clip) s.t. d / ε <= 1: past the clip it is flat, and the image is done."""
+    """Minimise −min(ℓ, clip) s.t. d / ε <= 1: past the clip it is flat, the image is done."""
 
     def objective(z: Tensor, *row: Tensor) -> Tensor:
         _, label, rival, *_ = row
@@ -159,7 +159,7 @@ def losing_program(
 def nearing_program(
     scored: Scored, measure: Distance, box: Box, hessian: str | int, enough: float = 0.0
 ) -> Constrained:
-    """min max(d / ε, enough) s.t. margin >= a little more than 0, in units of the clean margin."""
+    """Minimise max(d / ε, enough) s.t. margin > 0 by a little, counted in clean margins."""
 
     def objective(z: Tensor, *row: Tensor) -> Tensor:
         clean, scale = row[0], row[3]
@@ -208,8 +208,8 @@ def starts_of(
 ) -> tuple[Images, Tensor]:
     """Each image ``restarts`` times, and where its rows start: near the image, where d has a slope.
 
-    The first start is against all classes; where no class is asked for, the others are against the rivals in the order
-    of their logits.
+    The first start is against all classes; where no class is asked for, the others are against the
+    rivals in the order of their logits.
     """
     count, shape = len(posed.rows.clean), posed.shape
     clean = posed.rows.clean.view(-1, *shape)
@@ -230,7 +230,7 @@ def starts_of(
 
 
 def noisy(clean: Tensor, size: float, draws: Draws, box: Box) -> Tensor:
-    """Images with uniform noise whose standard deviation is that share of the box, clipped to it."""
+    """Images with uniform noise, its standard deviation a share of the box, clipped to the box."""
     wide = box[1] - box[0]
     wide = wide if math.isfinite(wide) else 1.0
     noise = draws.uniform(clean[0].numel()).view_as(clean) - 0.5

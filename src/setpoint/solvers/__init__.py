@@ -1,24 +1,36 @@
 """Solvers: they move tensors and know nothing of metrics."""
 
 from setpoint.programs.problem import Problem
+from setpoint.solvers.augmented import AugmentedLagrangian
+from setpoint.solvers.batched import minimize_batched
 from setpoint.solvers.conditions import Kkt, kkt
 from setpoint.solvers.exact_penalty import ExactPenalty, Round
 from setpoint.solvers.first_order import FirstOrder
+from setpoint.solvers.minimize import minimize
 from setpoint.solvers.mixture import best_feasible, best_mixture
 from setpoint.solvers.primal_dual import PrimalDual
+from setpoint.solvers.result import Multipliers, Progress, Result
 from setpoint.solvers.solution import Solution
+from setpoint.solvers.sqp.solver import Sqp
 from setpoint.solvers.table import SOLVERS
 
 __all__ = [
     "SOLVERS",
+    "AugmentedLagrangian",
     "ExactPenalty",
     "FirstOrder",
     "Kkt",
+    "Multipliers",
     "PrimalDual",
     "Problem",
+    "Progress",
+    "Result",
     "Round",
     "Solution",
+    "Sqp",
     "best_feasible",
     "best_mixture",
     "kkt",
+    "minimize",
+    "minimize_batched",
 ]

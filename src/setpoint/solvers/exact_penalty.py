@@ -32,6 +32,7 @@ from setpoint.programs.problem import Problem, Variables
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.penalty_run import Run
 from setpoint.solvers.solution import Solution
+from setpoint.solvers.sqp.solver import Sqp
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +70,10 @@ class ExactPenalty:
 
     Parameters
     ----------
-    primal : FirstOrder
-        Its rate falls over all rounds; its state is kept from one round to the next.
+    primal : FirstOrder or Sqp
+        What takes the steps of a round. A first-order one's rate falls over all rounds, and its
+        state is kept from one round to the next; :class:`Sqp` is for few constraints, and starts
+        anew with each.
     rates : tuple of float
         For each variable a multiple of the learning rate; 0 keeps it where it is. None given: 1.
     power : {1, 2}
@@ -94,7 +97,7 @@ class ExactPenalty:
         of stationarity is this share of the greatest gradient of f + ω R seen.
     """
 
-    primal: FirstOrder = field(
+    primal: FirstOrder | Sqp = field(
         default_factory=lambda: FirstOrder(
             0.02, "adam", weight_decay=0.0, clip=math.inf, final=0.01
         )

@@ -14,8 +14,10 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.programs.problem import Bounds, Problem, Variables, alike, variables
 from setpoint.solvers.conditions import Kkt, kkt
+from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.projected import project, started
 from setpoint.solvers.solution import Solution
+from setpoint.solvers.sqp.solver import Sqp
 
 if TYPE_CHECKING:
     from setpoint.solvers.exact_penalty import ExactPenalty
@@ -40,7 +42,9 @@ class Run:
         self.leaves = [part.detach().clone().requires_grad_() for part in variables(x)]
         self.box: tuple[Bounds, ...] = problem.box(x)
         self._inside()
-        self.optimiser = started(solver.primal, self.leaves, solver.rates)
+        self.stepped = not isinstance(solver.primal, Sqp)  #: by gradients
+        if isinstance(solver.primal, FirstOrder):
+            self.optimiser = started(solver.primal, self.leaves, solver.rates)
         self.round, self.ended = 0, False
         self.strength = float(solver.strength) if problem.regulariser is not None else 0.0
         self.objectives: list[float] = []
@@ -65,7 +69,8 @@ class Run:
     def take_up(self, state: Any) -> None:
         """Go on from a state."""
         self.put(alike(self.like, state["x"]), "resume", inside=True)
-        self.optimiser.load_state_dict(deepcopy(state["optimiser"]))  # it may be taken up again
+        if self.stepped:  # a copy, since the state may be taken up again
+            self.optimiser.load_state_dict(deepcopy(state["optimiser"]))
         _, v, self.broken = self.read()
         vectors = (state[name].to(v, copy=True) for name in ("weights", "caps", "paid"))
         self.weights, self.caps, self.paid = vectors
@@ -78,9 +83,11 @@ class Run:
 
     def descend(self) -> int:
         """A round of steps; how many there were."""
-        solver = self.solver
+        solver, primal = self.solver, self.solver.primal
         if self.round:
             self._grow()
+        if isinstance(primal, Sqp):
+            return self._solved(primal)
         whole, least, since = solver.rounds * solver.steps, math.inf, 0
         self.paid = torch.zeros_like(self.weights)
         for step in range(solver.steps):
@@ -90,7 +97,7 @@ class Run:
                 raise self._lost(f"step {step} of round {self.round}", value)
             for leaf, slope in zip(self.leaves, self._slopes(phi), strict=True):
                 leaf.grad = slope
-            solver.primal.step(self.optimiser, self.round * solver.steps + step, whole)
+            primal.step(self.optimiser, self.round * solver.steps + step, whole)
             self._inside()
             if solver.every and (step + 1) % solver.every == 0:
                 self._offer(*self.read())
@@ -100,6 +107,16 @@ class Run:
                 break
         self.paid *= self.weights / (step + 1)
         return step + 1
+
+    def _solved(self, primal: Sqp) -> int:
+        """A round of SQP in place of gradient steps."""
+        fixed = [rate == 0 for rate in self.solver.rates]
+        strength, steps = self.strength, self.solver.steps
+        x, taken = primal.descend(
+            self.problem, self.at(), self.weights, strength=strength, steps=steps, fixed=fixed
+        )
+        self.put(x, "sqp")
+        return taken
 
     def put(self, x: Any, name: str, inside: bool = False) -> None:
         """Take over variables of the same shapes."""
@@ -144,7 +161,7 @@ class Run:
         return {
             "round": self.round,
             "x": variables(self.at()),
-            "optimiser": deepcopy(self.optimiser.state_dict()),
+            "optimiser": deepcopy(self.optimiser.state_dict()) if self.stepped else {},
             "weights": self.weights.clone(),
             "caps": self.caps.clone(),
             "paid": self.paid.clone(),
@@ -241,7 +258,7 @@ class Run:
         return kkt(
             self.problem,
             x,
-            self.weights,
+            self.weights if self.stepped else self.caps,  # sqp pays what it takes
             strength=self.strength,
             power=solver.power,
             tolerance=solver.tolerance,

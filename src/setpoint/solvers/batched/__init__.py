@@ -1,4 +1,4 @@
-"""Many small problems at once: min f subject to c <= 0, e = 0 and bounds, B of them in one batch."""
+"""Many small problems at once: min f subject to c <= 0, e = 0 and bounds, in one batch."""
 
 from setpoint.solvers.batched.minimize import BatchedProgress, minimize_batched
 from setpoint.solvers.batched.result import BatchedResult, BatchedState

@@ -1,7 +1,7 @@
 """True bounds: low <= x <= high holds at every point that is tried.
 
-A coordinate *rests* on a bound where the force r = μ g + J'y would push it out; it is held, and the step
-is taken among the others. A step that runs into a bound goes on along it: x(t) = clip(x + t d).
+A coordinate *rests* on a bound where the force r = μ g + J'y would push it out; it is held, and the
+step is taken among the others. A step that meets a bound goes on along it: x(t) = clip(x + t d).
 
 References
 ----------

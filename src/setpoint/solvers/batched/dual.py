@@ -2,9 +2,9 @@
 
     min_y  ½ y'Q y + w'y,    low <= y <= high            Q (B, p, p), w (B, K, p)
 
-Up to three sides it is solved exactly: a minimiser is free in some coordinates and at a bound in the
-others, which leaves 3ᵖ faces; every face is solved and the best is taken. Beyond, an interior point
-takes a fixed number of steps, and the face it points to is then solved.
+Up to five sides it is solved exactly: a minimiser is free in some coordinates and at a bound in
+the others, which leaves 3ᵖ faces; every face is solved and the best is taken. Beyond, an interior
+point takes a fixed number of steps, and Newton steps in the box end the search for the face.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import itertools
 import torch
 from torch import Tensor
 
-EXACT = 3  #: the most sides whose faces are enumerated
-STEPS = 16  #: of the interior point
+EXACT = 5  #: the most sides whose faces are enumerated
+STEPS = 12  #: of the interior point
+NEWTON = 16  #: the most sweeps and Newton steps after it
 
 
 def box_dual(q: Tensor, w: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -37,9 +38,12 @@ def _faces(q: Tensor, w: Tensor, low: Tensor, high: Tensor) -> Tensor:
     free = (marks == 0).to(q.dtype)
     fixed = torch.where(marks < 0, low, high) * (1 - free)  # (F, p)
     # one inverse for each set of free coordinates: rows and columns of the others are the identity
+    kinds = torch.tensor(list(itertools.product((0.0, 1.0), repeat=p)), device=q.device).to(q)
+    kind = ((marks == 0) * 2 ** torch.arange(p - 1, -1, -1, device=q.device)).sum(-1)  # (F,)
     ridge = _ridge(q)[:, None, None, None] * torch.eye(p, dtype=q.dtype, device=q.device)
-    block = free[:, :, None] * free[:, None, :] * q[:, None] + torch.diag_embed(1 - free)
-    inverse = torch.linalg.inv_ex(block + ridge)[0]  # (B, F, p, p), symmetric
+    block = kinds[:, :, None] * kinds[:, None, :] * q[:, None] + torch.diag_embed(1 - kinds)
+    inverse = torch.linalg.inv_ex(block + ridge)[0]  # (B, 2ᵖ, p, p), symmetric
+    block, inverse = block[:, kind], inverse[:, kind]  # (B, F, p, p)
     rest = torch.einsum("bij,fj->bfi", q, fixed)  # (B, F, p)
     right = -free[:, None] * (w[:, None] + rest[:, :, None])  # (B, F, K, p)
     y = right @ inverse
@@ -87,25 +91,49 @@ def _interior(q: Tensor, w: Tensor, low: Tensor, high: Tensor) -> Tensor:
             torch.where(moves, s, torch.zeros_like(s)) for s in (step, to_below, to_above)
         )
         y, below, above = y + size * step, below + size * to_below, above + size * to_above
-    return _polished(q, w, y, below, above, low, high)
+    # 0 is the better start where w is small against q: nothing in it is of the wrong scale
+    none = torch.zeros_like(y)
+    y = torch.where(y.isfinite(), y, none).clamp(low, high)
+    y = torch.where((_value(q, w, y) < 0)[..., None], y, none)
+    return _polished(q, w, y, low, high)
 
 
-def _polished(
-    q: Tensor, w: Tensor, y: Tensor, below: Tensor, above: Tensor, low: Tensor, high: Tensor
-) -> Tensor:
-    """The face where a bound's force is greater than the distance to it, solved; or y, if better."""
-    at_low, at_high = below > y - low, above > high - y
-    free = (~(at_low | at_high)).to(y.dtype)
-    fixed = torch.where(at_low, low, high) * (1 - free)
-    ridge = 10 * torch.finfo(y.dtype).eps
-    block = free[..., :, None] * free[..., None, :] * q[:, None] + torch.diag_embed(
-        1 - free + ridge
-    )
-    right = -free * (w + fixed @ q)
-    exact = torch.linalg.solve_ex(block, right[..., None])[0][..., 0] * free + fixed
-    exact = exact.clamp(low, high)
-    better = _value(q, w, exact) <= _value(q, w, y)
-    return torch.where(better[..., None], exact, y.clamp(low, high))
+def _polished(q: Tensor, w: Tensor, y: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Sweeps over the coordinates, which find bounds whatever the scale of w, and Newton steps.
+
+    A Newton step goes among the coordinates that no bound holds, is bent into the box, and has the
+    best of several lengths.
+    """
+    eye = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device)
+    ridge = 10 * torch.finfo(y.dtype).eps * q.diagonal(dim1=-2, dim2=-1).amax(-1)[:, None, None]
+    ridged = (q + (ridge + _tiny(q)) * eye)[:, None]
+    shares = torch.tensor([1.0, 0.5, 0.2, 0.05, 0.01, 1e-3], dtype=y.dtype, device=y.device)
+    for _ in range(min(q.shape[-1] + 3, NEWTON)):
+        y = _swept(q, w, y, low, high)
+        left = y @ q + w
+        held = ((y <= low) & (left > 0)) | ((y >= high) & (left < 0))
+        free = (~held).to(y.dtype)
+        block = free[..., :, None] * free[..., None, :] * ridged + torch.diag_embed(1 - free)
+        step = torch.linalg.solve_ex(block, -(free * left)[..., None])[0][..., 0] * free
+        step = torch.where(step.isfinite(), step, torch.zeros_like(step))
+        tried = y[:, None] + shares[:, None, None] * step[:, None]
+        first = torch.minimum(_reach(y - low, step), _reach(high - y, -step)).clamp_max(1)
+        first = y + first * step  # to the first bound on the way, along a valley without curvature
+        tried = torch.cat([tried, first[:, None], y[:, None]], dim=1).clamp(low, high)
+        best = _value(q[:, None], w[:, None], tried).argmin(1)[:, None, :, None]
+        y = tried.gather(1, best.expand(-1, 1, -1, y.shape[-1]))[:, 0]
+    return y
+
+
+def _swept(q: Tensor, w: Tensor, y: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Each coordinate in turn to its best value."""
+    y, left = y.clone(), y @ q + w
+    curved = q.diagonal(dim1=-2, dim2=-1).clamp_min(_tiny(q))
+    for i in range(q.shape[-1]):
+        best = (y[..., i] - left[..., i] / curved[:, None, i]).clamp(low[i], high[i])
+        left = left + (best - y[..., i])[..., None] * q[:, None, i]
+        y[..., i] = best
+    return y
 
 
 def _reach(room: Tensor, step: Tensor) -> Tensor:

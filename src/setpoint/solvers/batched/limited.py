@@ -3,9 +3,10 @@
     H = γ I + [S' γY'] [ R⁻ᵀ(D + γ YY')R⁻¹   −R⁻ᵀ ] [ S  ]
                        [ −R⁻¹                  0   ] [ γY ]
 
-with rows s, y of S, Y from old to new, R the upper triangle of S Y', D its diagonal, γ = s'y / y'y of the
-newest pair. All columns go through it at once. Where coordinates rest on a bound, the pairs are read in
-the free ones alone, and those that lose s'y > 0 by it are left out: H stays positive definite.
+with rows s, y of S, Y from old to new, R the upper triangle of S Y', D its diagonal, γ = s'y / y'y
+of the newest pair. All columns go through it at once. Where coordinates rest on a bound, the pairs
+are read in the free ones alone, and those that lose s'y > 0 by it are left out: H stays positive
+definite.
 
 References
 ----------

@@ -3,8 +3,8 @@
     φ(x(t)) <= φ(x) − c₁ t Δ   (Δ: what the model promises)      otherwise t is too long
     φ'(x(t)) >= c₂ φ'(x)                                         otherwise t is too short
 
-t is doubled until it is too long once, then the bracket is halved. No row waits for another: a row that has
-found its t moves on with the next call while the others go on searching.
+t is doubled until it is too long once, then the bracket is halved. No row waits for another: a row
+that has found its t moves on with the next call while the others go on searching.
 
 References
 ----------
@@ -39,17 +39,6 @@ class Search:
         """A search that tries t (B,) first."""
         none = torch.zeros_like(t)
         return cls(t, none, torch.full_like(t, torch.inf), none.long())
-
-    def take(self, index: Tensor) -> Search:
-        """The searches of some rows."""
-        parts = (self.t, self.short, self.long, self.trials)
-        return Search(*(a.index_select(0, index) for a in parts))
-
-    def where(self, rows: Tensor, other: Search) -> Search:
-        """This search in the rows (B,), the other one elsewhere."""
-        mine = (self.t, self.short, self.long, self.trials)
-        theirs = (other.t, other.short, other.long, other.trials)
-        return Search(*(torch.where(rows, a, b) for a, b in zip(mine, theirs, strict=True)))
 
     def patient(self) -> Tensor:
         """(B,) rows that still ask for the curvature condition."""

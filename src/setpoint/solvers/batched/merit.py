@@ -2,8 +2,8 @@
 
     φ(x; μ) = μ f(x) + V(x),    V = Σ max(cᵢ, 0) + Σ |eⱼ|
 
-and its model along a step s: φ̃(s) = μ (f + g's) + Σ max(c + J s, 0) + Σ |e + J s|. All rows at once:
-f (B,), v = (c, e) (B, p), ``equal`` (p,) says which sides are equalities.
+and its model along a step s: φ̃(s) = μ (f + g's) + Σ max(c + J s, 0) + Σ |e + J s|. All rows at
+once: f (B,), v = (c, e) (B, p), ``equal`` (p,) says which sides are equalities.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """B problems at once: min f(x) subject to c(x) <= 0, e(x) = 0 and low <= x <= high, row by row.
 
-Penalty BFGS-SQP with steering (see ``steering``), a weak Wolfe line search in which no row waits for
-another (``line_search``), true bounds (``bounds``). Rows that are done are set aside every few calls.
+Penalty BFGS-SQP with steering (see ``steering``), a weak Wolfe line search in which no row waits
+for another (``line_search``), true bounds (``bounds``). Rows that are done are set aside every few
+calls.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def minimize_batched(
     Parameters
     ----------
     objective : callable
-        f(x, *data) -> (B,), with x (B, *shape). Row b must depend on row b of x and of the data only
-        (a network is in ``eval`` mode), and the number of rows shrinks as rows are done.
+        f(x, *data) -> (B,), with x (B, *shape). Row b must depend on row b of x and of the data
+        only (a network is in ``eval`` mode), and the number of rows shrinks as rows are done.
     x0 : torch.Tensor
         (B, *shape) starts, float32 or float64, on any device.
     inequalities, equalities : callable, optional
@@ -158,6 +159,7 @@ class _Book:
         count = len(rows.code)
         kept = 0
         while True:
+            run.looked()
             done = run.rows.code != 0
             number = int(done.sum())
             out = most is not None and self.evaluations >= most
@@ -179,7 +181,8 @@ class _Book:
                     else torch.arange(len(done), device=done.device)
                 )
                 rows = _written(rows, run.rows.take(mine))
-                memory.put(run.rows.index[mine], run.memory.take(mine))
+                done_memory: Any = run.memory.take(mine)  # of the same kind as memory
+                memory.put(run.rows.index[mine], done_memory)
                 kept += number
                 if number == len(done):
                     break
@@ -193,7 +196,8 @@ class _Book:
     def result(self, shape: torch.Size) -> BatchedResult:
         """The record, with values and residuals computed anew at the points that are returned."""
         rows, memory = self.rows, self.memory
-        assert rows is not None and memory is not None
+        assert rows is not None
+        assert memory is not None
         limits = self.limits
         equal = self.functions.equal(rows.at.x)
         settled = (rows.code == End.STATIONARY)[:, None]

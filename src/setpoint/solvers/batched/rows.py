@@ -1,4 +1,4 @@
-"""The rows that are still running: everything a row carries from one call of the functions to the next."""
+"""The rows that are still running: what each carries from call to call."""
 
 from __future__ import annotations
 

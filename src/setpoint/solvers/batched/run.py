@@ -17,6 +17,7 @@ from setpoint.solvers.batched.hessian import Memory
 from setpoint.solvers.batched.line_search import CURVATURE, DECREASE, Search
 from setpoint.solvers.batched.result import End
 from setpoint.solvers.batched.rows import Best, Rows
+from setpoint.solvers.batched.stationarity import stuck
 from setpoint.solvers.batched.steering import Place, Step, steer
 
 LEVELS = 4  #: ways to fall back, see ``steer``
@@ -129,15 +130,14 @@ class Run:
         to = _place(values, *values.gradients())
         enough = enough & to.g.isfinite().all(-1) & to.j.isfinite().flatten(1).all(-1)
         gradient = merit.pulled(step.mu, to.g, merit.weights(to.v, self.equal), to.j)
-        way = step.d
-        if self.box is not None:
-            reach = at.x + rows.search.t[:, None] * step.d
-            way = torch.where((reach > self.box.low) & (reach < self.box.high), way, 0.0)
-        along = (gradient * way).sum(-1)
+        along = (gradient * step.d).sum(-1)
         limits = self.limits
         low = (to.f < limits.lowest) & enough
         endless = low & (merit.greatest(to.v, self.equal) <= limits.feasibility)
         content = (along >= CURVATURE * step.slope) | ~rows.search.patient() | low
+        if self.box is not None:  # past a bound the way bends: what brings enough is not lengthened
+            reach = at.x + rows.search.t[:, None] * step.d
+            content = content | ((reach < self.box.low) | (reach > self.box.high)).any(-1)
         accepted = enough & content & (rows.code == 0)
         runaway = low & ~endless  # only the penalty falls without end: f must weigh less
         self._remember(rows, to, x, accepted)
@@ -188,6 +188,14 @@ class Run:
         rows = replace(rows, search=search).merged(anew, fresh)
         return self.judged(rows)
 
+    def looked(self) -> None:
+        """End the rows that cannot become feasible; also those that ended for want of a step."""
+        rows, limits = self.rows, self.limits
+        broken = merit.greatest(rows.at.v, self.equal) > limits.feasibility
+        lost = broken & stuck(rows.at, self.box, self.equal, limits.tolerance)
+        lost = lost & ((rows.code == End.RUNNING) | (rows.code == End.PRECISION))
+        self.rows = replace(rows, code=torch.where(lost, int(End.INFEASIBLE), rows.code))
+
     def judged(self, rows: Rows) -> Rows:
         """End the rows that are done."""
         limits, at, step = self.limits, rows.at, rows.step
@@ -197,14 +205,9 @@ class Run:
         slack = (step.y * at.v).abs().sum(-1) / step.mu
         tolerance = limits.tolerance
         still = (force <= tolerance * scale) & (slack <= tolerance * at.f.abs().clamp_min(1))
-        steep = at.j.norm(dim=-1).sum(-1).clamp_min(1)
-        stuck = (step.feasible_force <= tolerance * steep) & (
-            step.feasible_drop <= tolerance * merit.total(at.v, self.equal)
-        )
         holds = violation <= limits.feasibility
         return (
             rows.ended(still & holds, End.STATIONARY)
-            .ended(stuck & ~holds, End.INFEASIBLE)
             .ended(rows.stalls >= STALLS, End.PRECISION)
             .ended(rows.iterations >= limits.iterations, End.ITERATIONS)
         )

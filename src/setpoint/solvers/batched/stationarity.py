@@ -2,8 +2,8 @@
 
     min over λ of ‖ P(∇f + J'λ) ‖₂,    λ >= 0 for inequalities, 0 where they are not active
 
-P leaves out what a bound takes up: a coordinate at its low with a positive component, at its high with a
-negative one. The multipliers are in units of f.
+P leaves out what a bound takes up: a coordinate at its low with a positive component, at its high
+with a negative one. The multipliers are in units of f.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PASSES = 3
 def residual(
     at: Place, mu: Tensor, y: Tensor, box: Box | None, equal: Tensor, near: float
 ) -> tuple[Tensor, Tensor]:
-    """The residual (B,) and the multipliers (B, p); an inequality is active where c >= −near,
-    or where the last step gave it a force y > 0.
+    """The residual (B,) and the multipliers (B, p).
 
+    An inequality is active where c >= −near, or where the last step gave it a force y > 0.
     Multipliers are sought up to 2/μ: a penalty of weight 1/μ is exact for no greater ones.
     """
     one = torch.ones_like(mu)
@@ -42,3 +42,28 @@ def residual(
     if box is not None:
         force = force * box.free(at.x, force)
     return force.norm(dim=-1), lam
+
+
+def stuck(at: Place, box: Box | None, equal: Tensor, tolerance: float) -> Tensor:
+    """(B,) rows where no step lowers the violation: 0 is, nearly, among the slopes of V.
+
+        min_y ½ ‖P J'y‖² − v'y,    0 <= y_c <= 1, |y_e| <= 1
+
+    is the dual of the steepest way down; both its length and what it brings must be nothing.
+    """
+    if at.v.shape[1] == 0:
+        return torch.zeros_like(at.f, dtype=torch.bool)
+    y = merit.weights(at.v, equal)
+    low = -equal.to(at.g.dtype)
+    held, none = at.j, torch.zeros_like(at.f)
+    for _ in range(PASSES):
+        if box is not None:
+            held = at.j * box.free(at.x, merit.pulled(none, at.g, y, at.j))[:, None]
+        q = held @ held.mT
+        y = box_dual(q, -at.v[:, None], low, torch.ones_like(low))[:, 0]
+    pull = torch.einsum("bp,bpn->bn", y, held)
+    moved = -(y[:, None] @ q)[:, 0]
+    now = merit.total(at.v, equal)
+    brought = now - merit.total(at.v + moved, equal)
+    steep = at.j.norm(dim=-1).sum(-1).clamp_min(1)
+    return (pull.norm(dim=-1) <= tolerance * steep) & (brought <= tolerance * now)

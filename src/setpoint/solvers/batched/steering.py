@@ -1,15 +1,16 @@
 """Steering: the step of each row, with a penalty weight that lets feasibility come first.
 
-    d = −H (μ g + J'y),   y = argmin ½ y'(J H J')y + (μ J H g − v)'y,   0 <= y_c <= 1, −1 <= y_e <= 1
+    d = −H (μ g + J'y),   y = argmin ½ y'(J H J')y + (μ J H g − v)'y,   0 <= y_c <= 1, |y_e| <= 1
 
-The step is taken if the linearised violation falls by a tenth of V; otherwise μ is lowered, by 0.9 and at
-most ten times, until it falls by a tenth of what the step for V alone (μ = 0) would bring. All
-candidates of μ are solved at once: their duals share J H J', and what they promise is read from p numbers.
+The step is taken if the linearised violation falls by a tenth of V; otherwise μ is lowered, by 0.9
+and at most ten times, until it falls by a tenth of what the step for V alone (μ = 0) would bring.
+All candidates of μ are solved at once: their duals share J H J', and what they promise is read from
+p numbers.
 
 References
 ----------
-Curtis, Mitchell, Overton, A BFGS-SQP method for nonsmooth, nonconvex, constrained optimization and its
-evaluation using relative minimization profiles, 2017, section 3.
+Curtis, Mitchell, Overton, A BFGS-SQP method for nonsmooth, nonconvex, constrained optimization and
+its evaluation using relative minimization profiles, 2017, section 3.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from torch import Tensor
 
 from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.bounds import Box
-from setpoint.solvers.batched.dual import EXACT, box_dual
+from setpoint.solvers.batched.dual import box_dual
 from setpoint.solvers.batched.hessian import Memory
 
 SHARE = 0.1  #: of the violation, or of what could be brought, that a step must promise
 LOWER = 0.9
 NEAR = 1e-6  #: an inequality nearer than this to its bound lets μ be lowered
 NOTHING = 1e-8  #: a violation this small is round-off: μ is not lowered for it
+FEW = 3  #: up to so many sides every power of 0.9 is a candidate, beyond a few of them
 PASSES = 2  #: over the set of coordinates that rest on a bound
 
 
@@ -42,8 +44,6 @@ class Step:
     drop: Tensor  # (B,) by how much the model of φ falls
     slope: Tensor  # (B,) derivative of φ along d
     lowered: Tensor  # (B,) whether μ was lowered for it
-    feasible_drop: Tensor  # (B,) by how much the step for V alone lets its model fall
-    feasible_force: Tensor  # (B,) norm of J'y of that step
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ def steer(
 ) -> Step:
     """The step of each row.
 
-    ``level`` (B,) is how a row has fallen back: 0 steering with H, 1 steering with the identity, 2 down
-    the gradient of φ by H, 3 by the identity. ``y`` is that of the step before: it says which
+    ``level`` (B,) is how a row has fallen back: 0 steering with H, 1 steering with the identity, 2
+    down the gradient of φ by H, 3 by the identity. ``y`` is that of the step before: it says which
     coordinates rest on a bound.
     """
     vectors = torch.cat([at.g[:, None], at.j], dim=1)  # (B, 1 + p, n)
@@ -71,7 +71,7 @@ def steer(
     start = mu
     free: Tensor | None = None
     d = at.g
-    for k in range(PASSES if box is not None else 1):
+    for _ in range(PASSES if box is not None else 1):
         if box is not None:
             now = box.free(at.x, merit.pulled(mu, at.g, y, at.j))
             if free is None:
@@ -82,23 +82,20 @@ def steer(
         bent = memory.apply(vectors, free)
         bent = torch.where(plain, vectors if free is None else vectors * free[:, None], bent)
         bent = torch.where(bent.isfinite(), bent, vectors)  # a memory that broke down
-        mu, y, reference = _choose(mu, at, bent, equal)
+        mu, y = _choose(mu, at, bent, equal)
         down = merit.weights(at.v, equal)
         y = torch.where((level >= 2)[:, None], down, y)
         mu = torch.where(level >= 2, start, mu)
         d = -merit.pulled(mu, bent[:, 0], y, bent[:, 1:])
     force = merit.pulled(mu, at.g, y, at.j)
-    pull = torch.einsum("bp,bpn->bn", reference.y, at.j)
     if box is not None:
         d = d * box.inward(at.x, d)
         force = force * box.free(at.x, force)
-        pull = pull * box.free(at.x, pull)
     gd, jd = (at.g * d).sum(-1), (at.j @ d[:, :, None])[:, :, 0]
     now = merit.total(at.v, equal)
     drop = -mu * gd + now - merit.total(at.v + jd, equal)
     slope = merit.slope(mu, gd, at.v, jd, equal)
-    lowered = mu < start
-    return Step(mu, y, d, force, drop, slope, lowered, reference.drop, pull.norm(dim=-1))
+    return Step(mu, y, d, force, drop, slope, mu < start)
 
 
 def _released(at: Place, box: Box, equal: Tensor) -> Tensor:
@@ -108,22 +105,13 @@ def _released(at: Place, box: Box, equal: Tensor) -> Tensor:
     return broken[:, None] & (pull != 0) & box.free(at.x, pull)
 
 
-@dataclass(frozen=True, eq=False)
-class _Reference:
-    y: Tensor  # (B, p)
-    drop: Tensor  # (B,)
-
-
-def _choose(
-    mu: Tensor, at: Place, bent: Tensor, equal: Tensor
-) -> tuple[Tensor, Tensor, _Reference]:
-    """μ and y of the first candidate that promises enough, and the step for V alone."""
-    powers = range(11) if at.v.shape[1] <= EXACT else (0, 2, 5, 10)
+def _choose(mu: Tensor, at: Place, bent: Tensor, equal: Tensor) -> tuple[Tensor, Tensor]:
+    """Find μ and y of the first candidate that promises enough."""
+    powers = range(11) if at.v.shape[1] <= FEW else (0, 2, 5, 10)
     shares = torch.tensor([*(LOWER**k for k in powers), 0.0], dtype=mu.dtype, device=mu.device)
     candidates = mu[:, None] * shares  # (B, K + 1)
     if at.v.shape[1] == 0:
-        none = at.v.new_zeros(len(mu))
-        return mu, at.v, _Reference(at.v, none)
+        return mu, at.v
     q = bent[:, 1:] @ at.j.mT  # (B, p, p)
     q = (q + q.mT) / 2
     cross = (bent[:, 1:] @ at.g[:, :, None])[:, :, 0]  # (B, p)
@@ -141,4 +129,4 @@ def _choose(
     enough[:, -1] = True
     first = torch.where(poor, enough.to(torch.uint8).argmax(1), 0)[:, None]
     chosen = y.gather(1, first[:, :, None].expand(-1, 1, y.shape[2]))[:, 0]
-    return candidates.gather(1, first)[:, 0], chosen, _Reference(y[:, -1], drops[:, -1])
+    return candidates.gather(1, first)[:, 0], chosen
