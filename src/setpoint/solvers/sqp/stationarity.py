@@ -30,7 +30,6 @@ from setpoint.solvers.sqp import quadratic
 from setpoint.solvers.sqp.steering import Box
 
 RADIUS = 1e-4  #: of the points whose gradients are taken together, relative to the size of x
-MOST = 100  #: of them
 KINK = 1e-3  #: share by which a constraint's gradients differ, within the radius, at a kink
 SIZE = 600  #: of the quadratic program, at most
 
@@ -80,7 +79,7 @@ class Stationarity:
 class Memory:
     """The last iterates and their gradients, for as long as they are near."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int) -> None:
         self.kept: deque[Near] = deque(maxlen=most)
 
     def add(self, near: Near) -> None:
