@@ -42,14 +42,14 @@ def greatest_linear(weights, bias, x, y, p, eps, classes):
 
 @pytest.mark.parametrize("name", NORMS)
 def test_on_a_linear_model_the_greatest_margin_is_found(name):
-    """Exact for each rival, box included; past 0.01 the loss is flat, so it only has to get there."""
+    """Exact for each rival, box included; past 0.01 the loss is flat: it only has to get there."""
     draw = torch.Generator().manual_seed(3)
     weights = torch.randn(4, 6, generator=draw, dtype=torch.float64)
     bias = 0.1 * torch.randn(4, generator=draw, dtype=torch.float64)
     x = torch.rand(40, 6, generator=draw, dtype=torch.float64)
     y = (x @ weights.T + bias).argmax(1)
     p = as_distance(name).p
-    eps = {1.0: 0.7, 1.5: 0.55, 2.0: 0.45, 4.0: 0.35, math.inf: 0.2}[p]
+    eps = {1.0: 0.7, 1.5: 0.55, 2.0: 0.45, 4.0: 0.35, math.inf: 0.27}[p]
     found = max_loss(linear(weights, bias), x, y, name, eps)
     with torch.no_grad():
         got = margin(found.x @ weights.T + bias, y)

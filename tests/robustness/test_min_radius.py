@@ -96,7 +96,7 @@ def test_a_target_is_farther_than_any_class():
     found = min_radius(net, x, y, "l2", target=target)
     hit = target_margin(net(found.x), target) >= 0
     assert int(hit.sum()) >= 10
-    assert bool((as_distance("l2")(x, found.x)[hit] >= any_class[hit] * (1 - 2e-2)).all())
+    assert bool((as_distance("l2")(x, found.x)[hit] >= any_class[hit] * (1 - 5e-2)).all())
     assert torch.equal(hit, found.violation == 0)
 
 

@@ -84,7 +84,9 @@ def _onto_l1(size: Tensor, caps: Tensor, eps: Tensor) -> Tensor:
     price = root(excess, torch.zeros_like(eps), size.amax(1))
     found = torch.minimum((size - price[:, None]).clamp(min=0.0), caps)
     # what rounding leaves outside the ball
-    return found * (eps / found.sum(1).clamp(min=torch.finfo(eps.dtype).tiny)).clamp(max=1.0)[:, None]
+    return (
+        found * (eps / found.sum(1).clamp(min=torch.finfo(eps.dtype).tiny)).clamp(max=1.0)[:, None]
+    )
 
 
 def _onto_lp(size: Tensor, caps: Tensor, eps: Tensor, p: float) -> Tensor:
