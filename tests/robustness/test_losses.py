@@ -57,5 +57,5 @@ def test_the_soft_margin_lies_just_above_the_margin(logits):
 
 
 def test_an_unknown_loss_is_named_with_those_that_are_known():
-    with pytest.raises(DataError, match="'hinge'.*'margin', 'cross_entropy'"):
+    with pytest.raises(DataError, match=r"'hinge'.*'margin', 'cross_entropy'"):
         checked_loss("hinge")

@@ -4,8 +4,9 @@
 
 d is the gradient, scaled to unit 2-norm for p ≤ 2, and its sign for p = ∞. Π is the exact
 projection (``project``), which for p = 1 makes the move sparse by itself. The first step spans the
-ball, the last ones settle; the best move is kept. Steps that are halved at checkpoints on no progress (Auto-PGD, Croce and Hein 2020, written
-anew) were tried first, and ended lower on ℓ1 and ℓ2 at the same number of gradients.
+ball, the last ones settle; the best move is kept. Steps that are halved at checkpoints on no
+progress (Auto-PGD, Croce and Hein 2020, written anew) were tried first, and ended lower on ℓ1 and
+ℓ2 at the same number of gradients.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _max_loss(
     draws = Draws(posed.seeds, posed.rows.clean)
     images, start = starts_of(posed, lines.restarts, draws, eps, box)
     count = len(posed.margins)
-    left = (posed.margins < posed.rows.floor).nonzero()[:, 0]
+    left = (posed.margins < 0).nonzero()[:, 0]
     rows = _every(left, lines.restarts, count)
     near = nearing_program(scored, measure, box, lines.hessian, 1 - SLACK)
     lose = losing_program(scored, measure, box, lines.hessian, clip)
@@ -247,11 +247,18 @@ def _min_radius(posed: Posed, scored: Scored, measure: Distance, lines: Lines, b
         posed, lines.restarts, draws, _yardstick(measure, clean, draws, box), box
     )
     program = nearing_program(scored, measure, box, lines.hessian)
-    points, _, taken = two_stages(program, images, start, _on_surface(scored, measure), lines)
-    points = torch.where(_rows(posed.margins >= 0, points), clean, points)
-    first = images.take(torch.arange(len(points), device=points.device))
-    seen = replace(program, hessian=1).run(first, points, 1)
-    missing = (-scored.margin(points, first.label)).clamp_min(0)
+    count = len(clean)
+    left = (posed.margins < 0).nonzero()[:, 0]
+    points, taken = clean, torch.zeros_like(posed.rows.labels)
+    if len(left):
+        rows = _every(left, lines.restarts, count)
+        z, _, steps = two_stages(
+            program, images.take(rows), start[rows], _on_surface(scored, measure), lines
+        )
+        points, taken = points.index_copy(0, left, z), taken.index_copy(0, left, steps)
+    alone = images.take(torch.arange(count, device=left.device))
+    seen = replace(program, hessian=1).run(alone, points, 1)
+    missing = (-scored.margin(points, alone.label)).clamp_min(0)
     return Found(points, _still(seen.kkt, seen.gradient), missing, taken, scored.forwards)
 
 
@@ -270,10 +277,6 @@ def _yardstick(measure: Distance, clean: Tensor, draws: Draws, box: Box) -> Tens
 def _measured(measure: Distance, x: Tensor, z: Tensor) -> Tensor:
     with torch.no_grad():
         return measure(x, z)
-
-
-def _rows(mask: Tensor, like: Tensor) -> Tensor:
-    return mask.reshape(-1, *(1,) * (like.ndim - 1))
 
 
 def _still(kkt: Tensor, gradient: Tensor) -> Tensor:

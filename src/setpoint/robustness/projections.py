@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from setpoint.robustness.distances import norms
-from setpoint.robustness.multipliers import PASSES, fill, root
+from setpoint.robustness.multipliers import PASSES, fill, root, settled
 
 #: Newton steps for one pixel of the general power, from a point to the right of the root.
 _INNER = 12
@@ -121,12 +121,16 @@ def _shrunk(size: Tensor, price: Tensor, p: float) -> Tensor:
         at = torch.minimum(size, (size / price.clamp(min=1e-30)).pow(1.0 / power))
     else:
         at = torch.minimum(size.pow(1.0 / power), size / price.clamp(min=1e-30))
+    rounding = 4.0 * torch.finfo(size.dtype).eps
     linear, curved = (1.0, price) if p > 2.0 else (price, 1.0)
     for _ in range(_INNER):
         tangent = curved * at.pow(power - 1.0)
         value = linear * at + tangent * at - size
         slope = linear + power * tangent
-        at = torch.where(slope > 0, at - value / slope, at).clamp(min=0.0)
+        after = torch.where(slope > 0, at - value / slope, at).clamp(min=0.0)
+        moved, at = at - after > rounding * at, after
+        if settled(moved):
+            break
     return at if p > 2.0 else at.pow(power)
 
 

@@ -67,7 +67,8 @@ def box_for(bounds: Any, x0: Tensor) -> Box | None:
         return None
     sides = []
     for given, name, none in zip(bounds, ("low", "high"), (-torch.inf, torch.inf), strict=True):
-        side = torch.as_tensor(none if given is None else given).detach().to(x0)
+        side = torch.as_tensor(none if given is None else given, dtype=x0.dtype, device=x0.device)
+        side = side.detach()
         try:
             side = side.broadcast_to(x0.shape)
         except RuntimeError:

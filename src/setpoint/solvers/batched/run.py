@@ -183,7 +183,7 @@ class Run:
         level = torch.where(lost & ~(none & step.lowered), rows.level + 1, rows.level)
         rows = replace(rows, level=level).ended(level >= LEVELS, End.PRECISION)
         renewed = steer(at, step.mu, step.y, level, self.memory, self.box, self.equal)
-        anew = accepted | lost
+        anew = (accepted | lost) & (rows.code == End.RUNNING)  # rows that ended stand still
         fresh = replace(rows, step=renewed, search=_first(renewed, self.memory))
         rows = replace(rows, search=search).merged(anew, fresh)
         return self.judged(rows)

@@ -34,7 +34,7 @@ RESCUES = 30  #: of a run, by gradients around a kink
 STALL = 6  #: steps without change after which the end is judged
 WORTH = 1e-6  #: share of the objective that is not worth a further step
 KINK_TOLERANCE = 1e-5  #: kkt, relative to the gradient, that counts as solved where nothing moves
-MU = 1e3  #: at most, where the gradients at x0 say what it should be
+MU = 1e8  #: at most, where the gradients at x0 say what it should be
 LEAST_MU = 1e-14
 
 
