@@ -47,7 +47,7 @@ class Features:
 
 def test_least_radius_of_a_linear_model_is_the_closed_form():
     model, x, y, radius = weighed_problem()
-    found = general_min_radius(model, x, y, weighed, low=-9.0, high=9.0, restarts=4)
+    found = general_min_radius(model, x, y, weighed, low=-9.0, high=9.0, iterations=80)
     far = weighed(x, found.x)
     assert (margin(model(found.x), y) >= 0).all()
     assert (far >= radius * (1 - 1e-9)).all()  # nothing can be nearer
@@ -59,7 +59,7 @@ def test_greatest_loss_succeeds_from_the_closed_form_on_and_not_before():
     model, x, y, radius = weighed_problem()
     for share, wanted in ((1.01, True), (0.99, False)):
         eps = radius * share
-        found = general_max_loss(model, x, y, weighed, eps, low=-9.0, high=9.0, restarts=4)
+        found = general_max_loss(model, x, y, weighed, eps, low=-9.0, high=9.0, iterations=80)
         assert (weighed(x, found.x) <= eps).all()
         assert ((margin(model(found.x), y) >= 0) == wanted).all()
 
@@ -75,13 +75,14 @@ def test_as_near_as_the_attack_that_projects():
     assert far.median() <= near.median() * 1.02
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("loss", ["margin", "cross_entropy"])
+@pytest.mark.parametrize(
+    ("dtype", "loss"), [(torch.float64, "margin"), (torch.float32, "cross_entropy")]
+)
 def test_never_outside_and_more_than_steps_with_projection(dtype, loss):
     model, seen = network(dtype), Features(dtype)
     x, y = images(model, 16, dtype)
     eps = 0.15
-    found = general_max_loss(model, x, y, seen, eps, loss=loss)
+    found = general_max_loss(model, x, y, seen, eps, loss=loss, restarts=2, iterations=100)
     assert (seen(x, found.x) <= eps).all()
     assert ((found.x >= 0) & (found.x <= 1)).all()
     assert (found.violation == 0).all()
@@ -103,19 +104,23 @@ def test_targets():
     model = network()
     x, y = images(model, 8)
     target = (y + 1) % 4
-    found = general_min_radius(model, x, y, euclid, target=target, low=-3.0, high=3.0)
+    found = general_min_radius(
+        model, x, y, euclid, target=target, low=-3.0, high=3.0, iterations=60
+    )
     assert (target_margin(model(found.x), target) >= 0).all()
-    free = general_min_radius(model, x, y, euclid, low=-3.0, high=3.0)
+    free = general_min_radius(model, x, y, euclid, low=-3.0, high=3.0, iterations=60)
     assert (euclid(x, found.x) >= euclid(x, free.x) * 0.999).all()  # a class costs more than any
     eps = euclid(x, found.x) * 1.05
-    lost = general_max_loss(model, x, y, euclid, eps, target=target, low=-3.0, high=3.0)
+    lost = general_max_loss(
+        model, x, y, euclid, eps, target=target, low=-3.0, high=3.0, iterations=60
+    )
     assert (target_margin(model(lost.x), target) >= 0).double().mean() >= 0.9
     assert (euclid(x, lost.x) <= eps).all()
 
 
 def test_images_do_not_know_of_each_other():
     model = network()
-    x, y = images(model, 6)
+    x, y = images(model, 4)
     whole = general_min_radius(model, x, y, euclid, restarts=2, iterations=60)
     parts = general_min_radius(model, x, y, euclid, restarts=2, iterations=60, batch=4)
     # the same draws: what is left is rounding, which kinks make larger
@@ -129,8 +134,8 @@ def test_done_images_stay_and_no_room_is_no_room():
     wrong = (y + 1) % 4
     for found in (
         general_min_radius(model, x, wrong, euclid),
-        general_max_loss(model, x, wrong, euclid, 0.3),
-        general_max_loss(model, x, y, euclid, 0.0),
+        general_max_loss(model, x, wrong, euclid, 0.3, iterations=10),
+        general_max_loss(model, x, y, euclid, 0.0, iterations=10),
     ):
         assert torch.equal(found.x, x)
         assert (found.violation == 0).all()

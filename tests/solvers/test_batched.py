@@ -12,10 +12,8 @@ from setpoint import DataError, KindError
 from setpoint.solvers.batched import minimize_batched
 
 KNOWN = {known.name: known for known in PROBLEMS}
-NAMES = (
-    "hs1 hs5 hs6 hs7 hs10 hs12 hs14 hs22 hs23 hs24 hs28 hs29 hs30 hs35 hs36 hs39 hs40 hs43 hs45 "
-    "hs48 hs53 hs60 hs63 hs65 hs66 hs71 hs76 hs78 hs80"
-).split()
+NAMES = "hs1 hs7 hs10 hs14 hs22 hs29 hs30 hs35 hs36 hs40 hs43 hs63 hs65 hs71 hs76".split()
+MORE = "hs5 hs6 hs12 hs23 hs24 hs28 hs39 hs45 hs48 hs53 hs60 hs66 hs78 hs80".split()
 
 
 def each(function):
@@ -43,7 +41,9 @@ def nearest(known, fun):
     return min(abs(fun - best) / max(1, abs(best)) for best in (known.best, *known.others))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE)]
+)
 def test_published_answers(name):
     known = KNOWN[name]
     found = solve(known, "full")
@@ -54,7 +54,7 @@ def test_published_answers(name):
     assert (found.kkt <= 1e-5 * found.gradient.clamp_min(1)).all()
 
 
-@pytest.mark.parametrize("name", ["hs7", "hs22", "hs35", "hs43", "hs63", "hs65", "hs71", "hs76"])
+@pytest.mark.parametrize("name", ["hs7", "hs43", "hs65", "hs71"])
 def test_published_answers_with_limited_memory(name):
     found = solve(KNOWN[name], 10)
     assert found.success.all(), found.status
@@ -85,12 +85,12 @@ def kinked():
     }
 
 
-@pytest.mark.parametrize("hessian", ["full", 10])
+@pytest.mark.parametrize("hessian", ["full", pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", list(kinked()))
 def test_kinks(name, hessian):
     f, c, bounds, start, best = kinked()[name]
     x0 = torch.tensor([start, start], dtype=torch.float64)
-    x0[1] *= 1.1
+    x0[1] *= 1.1  # off the first: rows must not share a path
     found = minimize_batched(f, x0, inequalities=c, bounds=bounds, hessian=hessian)
     assert found.violation.max() <= 1e-6
     assert (found.fun - best).abs().max() <= 1e-6
@@ -154,16 +154,16 @@ def test_multipliers_are_those_of_the_lagrangian():
 
 
 def test_rows_do_not_know_of_each_other():
-    f, c, data = quadratics(64, 4, 2)
-    x0 = torch.zeros(64, 4, dtype=torch.float64)
+    f, c, data = quadratics(32, 4, 2)
+    x0 = torch.zeros(32, 4, dtype=torch.float64)
     options = {"inequalities": c, "bounds": (-0.4, None)}
     together = minimize_batched(f, x0, data=data, **options)
     assert len(set(together.iterations.tolist())) > 3  # rows end at different times
-    order = torch.randperm(64, generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(32, generator=torch.Generator().manual_seed(0))
     mixed = minimize_batched(f, x0, data=tuple(d[order] for d in data), **options)
     torch.testing.assert_close(mixed.x, together.x[order], atol=1e-7, rtol=0)
     assert mixed.status == [together.status[i] for i in order]
-    for b in (0, 17, 63):
+    for b in (0, 31):
         alone = minimize_batched(f, x0[:1], data=tuple(d[b : b + 1] for d in data), **options)
         torch.testing.assert_close(alone.x[0], together.x[b], atol=1e-6, rtol=0)
         assert alone.success[0] == together.success[b]
@@ -263,9 +263,9 @@ def test_a_constraint_that_does_not_see_a_variable_and_one_that_sees_none():
     )
 
 
-def test_five_and_thirty_constraints():
+def test_five_and_twelve_constraints():
     """The least norm above many half-spaces, against scipy."""
-    for count in (5, 30):
+    for count in (5, 12):
         rng = np.random.default_rng(count)
         n = torch.tensor(rng.normal(size=(4, count, 6)))
         n[:, :, 0] = n[:, :, 0].abs() + 0.3  # they have points in common

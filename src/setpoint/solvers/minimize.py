@@ -28,6 +28,7 @@ from setpoint.solvers.sqp.steering import Box
 
 METHODS = ("auto", "sqp", "augmented-lagrangian")
 EXACT = 1e-8  #: tolerances of exact values
+ROUGH = 3e-3  #: and of float32, ten times the root of its rounding; of constraints a hundredth
 STEPS = 1000  #: at most, by default
 ROUNDS = ("epochs", "rounds")  #: what a limit of iterations means to the augmented Lagrangian
 
@@ -72,10 +73,11 @@ def minimize(
     batches : iterable or callable, optional
         Minibatches: the functions are then called f(x, batch), and their means are meant.
     tolerance : float, optional
-        It is solved where kkt is no more than this times 1 + ‖∇f‖. 1e-8 by default, 1e-3 with
-        ``batches``.
+        It is solved where no coordinate of the residual whose norm is kkt is more than this times
+        1 + the sizes of what it is the sum of. 1e-8 by default, 3e-3 in float32; with ``batches``
+        1e-3 times 1 + ‖∇f‖.
     feasibility : float, optional
-        What a constraint may be broken by; the same defaults.
+        What a constraint may be broken by: 1e-8, in float32 3e-5, with ``batches`` 1e-3.
     max_iterations, max_evaluations, max_seconds : number, optional
         Limits; the best point so far is returned. 1000 steps by default; of the augmented
         Lagrangian they are rounds, or passes over the batches.
@@ -140,10 +142,9 @@ def minimize(
     memory = _memory(hessian, len(functions.first))
     if qp not in quadratic.SOLVERS:
         raise KindError(f"qp={qp!r}: one of {', '.join(quadratic.SOLVERS)}")
-    coarse = math.sqrt(functions.eps) if functions.rounded else 0.0
     settings = Settings(
-        max(EXACT if tolerance is None else tolerance, 10 * coarse),
-        max(EXACT if feasibility is None else feasibility, coarse / 10),
+        (ROUGH if functions.rounded else EXACT) if tolerance is None else tolerance,
+        (ROUGH / 100 if functions.rounded else EXACT) if feasibility is None else feasibility,
         memory,
         qp,
         seed,
@@ -249,8 +250,11 @@ def _box(bounds: Any, functions: Functions) -> Box | None:
     """Bounds over the flat x."""
     if bounds is None:
         return None
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise KindError(f"bounds={bounds!r}: a pair (low, high), each None, numbers or tensors")
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
+        raise KindError(
+            f"bounds={bounds!r}: a tuple (low, high) for all of x, each None, a number or a "
+            "tensor; pairs for each entry become (torch.tensor(lows), torch.tensor(highs))"
+        )
     low, high = (
         _flat_bound(side, functions, name, fill)
         for side, name, fill in ((bounds[0], "low", -math.inf), (bounds[1], "high", math.inf))
@@ -270,12 +274,14 @@ def _flat_bound(given: Any, functions: Functions, name: str, fill: float) -> Ten
         if unknown:
             raise DataError(f"bounds name {sorted(unknown)[0]!r}, which x0 does not have")
         sides = [given.get(key) for key in names]
-    elif isinstance(given, Tensor | np.ndarray | list | tuple) and functions.names:
+    elif isinstance(given, Tensor | np.ndarray) and functions.names:
         raise DataError(f"{name} is one tensor for {len(names)} variables; give a dict by name")
     else:
         sides = [given] * len(names)
     out = []
     for side, shape in zip(sides, shapes, strict=True):
+        if side is not None and not is_real(side) and not isinstance(side, Tensor | np.ndarray):
+            raise KindError(f"bounds: {name}={side!r}; give None, a number or a tensor")
         bound = torch.as_tensor(fill if side is None else side, dtype=torch.float64)
         bound = bound.detach().to(functions.device)
         if bool(bound.isnan().any()):

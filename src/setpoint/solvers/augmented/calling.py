@@ -1,8 +1,4 @@
-"""From functions of a tensor, a dict or a module to the augmented Lagrangian, and back.
-
-A module is called with the variables in the place of its parameters, wherever it holds them, and
-has its own again afterwards; in the end it is left with the solution.
-"""
+"""From functions of a tensor, a dict or a module to the augmented Lagrangian, and back."""
 
 from __future__ import annotations
 
@@ -18,48 +14,19 @@ from setpoint.solvers.result import Multipliers, Progress, Result
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.steering import Box
 
+Values = Callable[[Sequence[Tensor], Any], tuple[Tensor, Tensor, Tensor]]
 
-class Calling:
-    """(parts, batch) -> f, c (p,), e (q,).
 
-    Parameters
-    ----------
-    functions : Functions
-        What the user gave; with ``batched`` its functions are called with the batch beside x.
-    batched : bool
-    """
+def calling(functions: Functions, batched: bool) -> Values:
+    """(parts, batch) -> f, c (p,), e (q,); ``batched`` functions get the batch beside x."""
 
-    def __init__(self, functions: Functions, batched: bool) -> None:
-        self.functions, self.batch = functions, None
-        if batched:
-            functions.objective = self._beside(functions.objective)
-            named = functions.sides.items()
-            functions.sides = {name: tuple(map(self._beside, side)) for name, side in named}
-        numbers = {id(parameter): k for k, parameter in enumerate(functions.parameters)}
-        self.places: list[tuple[dict[str, Any], str, int]] = []
-        for part in functions.module.modules() if functions.module is not None else ():
-            held: dict[str, Any] = part._parameters  # a tied one is held in several places
-            self.places += [(held, n, numbers[id(p)]) for n, p in held.items() if id(p) in numbers]
-
-    def _beside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda x: function(x, self.batch)
-
-    def __call__(self, parts: Sequence[Tensor], batch: Any) -> tuple[Tensor, Tensor, Tensor]:
-        functions, self.batch = self.functions, batch
-        x: Any = functions.module
-        if x is None:
-            x = parts[0] if functions.single else dict(zip(functions.names, parts, strict=True))
-        for held, name, k in self.places:
-            held[name] = parts[k]
-        try:
-            f = functions._top(functions.objective(x))
-            sides = [functions._side(name, x) for name in ("inequalities", "equalities")]
-        finally:
-            for held, name, k in self.places:
-                held[name] = functions.parameters[k]
+    def values(parts: Sequence[Tensor], batch: Any) -> tuple[Tensor, Tensor, Tensor]:
+        f, *sides = functions.read(parts, *((batch,) if batched else ()))
         none = f.new_zeros(0)
-        c, e = (torch.cat([none, *(piece.to(f) for piece in side)]) for side in sides)
+        e, c = (torch.cat([none, *(piece.to(f) for piece in side)]) for side in sides)
         return f, c, e
+
+    return values
 
 
 def solved(
@@ -103,7 +70,7 @@ def solved(
         return callback(progress)
 
     found = solver.solve(
-        Calling(functions, batches is not None),
+        calling(functions, batches is not None),
         parts,
         box=sides,
         batches=batches,

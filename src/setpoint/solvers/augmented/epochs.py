@@ -190,7 +190,10 @@ class Epochs:
             found = restored(self.whole, parts, at, 10 * self.feasibility)
             if found is None:
                 return
-            parts, at = found, self.whole.read(found, when)
+            try:
+                parts, at = found, self.whole.read(found, when)
+            except LostError:  # the way to the constraints leads out of where they have values
+                return
             self.offer(at, parts)
             if at.worst <= EXACT:
                 return

@@ -212,13 +212,14 @@ class AugmentedLagrangian:
                 if callback is not None and callback(Pass(*told, run.meter.spent, kept)):
                     why = f"stopped by the callback after {run.count()}"
                     break
+            run.meter.open = True
+            if not why:
+                run.finish()
         except (EndError, LostError) as end:
             why = str(end)
         except KeyboardInterrupt:
             why = f"interrupted after {run.count()}"
         run.meter.open = True
-        if not why:
-            run.finish()
         return _concluded(run, kept, why)
 
     def _begun(

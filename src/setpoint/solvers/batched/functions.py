@@ -25,6 +25,7 @@ class Values:
     f: Tensor  # (B,)
     v: Tensor  # (B, p)
 
+    @torch.enable_grad()
     def gradients(self) -> tuple[Tensor, Tensor]:
         """∇f (B, n) and the Jacobian of v (B, p, n); what does not depend on x counts as 0."""
         count = self.v.shape[1]

@@ -90,6 +90,7 @@ class Run:
         self.memory = self.memory.take(index)
         self.box = None if self.box is None else self.box.take(index)
 
+    @torch.no_grad()
     def tick(self) -> None:
         """One trial of each row."""
         rows, at, step = self.rows, self.rows.at, self.rows.step
@@ -107,7 +108,7 @@ class Run:
         enough = sound & (after <= before - wanted + noise) & (step.slope < 0)
         rows = replace(rows, best=best)
         # a value costs a forward pass, a gradient more: where looking is free, look first
-        if x.device.type != "cpu" or bool(enough.any()):
+        if not _free_to_look(x) or bool(enough.any()):
             self.rows = self._moved(rows, values, x, enough, before - after)
         else:
             self.rows = self._searched(rows, enough, torch.zeros_like(enough))
@@ -182,8 +183,10 @@ class Run:
         # no way down while μ is still being lowered: it is lowered further before falling back
         level = torch.where(lost & ~(none & step.lowered), rows.level + 1, rows.level)
         rows = replace(rows, level=level).ended(level >= LEVELS, End.PRECISION)
-        renewed = steer(at, step.mu, step.y, level, self.memory, self.box, self.equal)
         anew = (accepted | lost) & (rows.code == End.RUNNING)  # rows that ended stand still
+        if _free_to_look(at.x) and not bool(anew.any()):
+            return replace(rows, search=search)
+        renewed = steer(at, step.mu, step.y, level, self.memory, self.box, self.equal)
         fresh = replace(rows, step=renewed, search=_first(renewed, self.memory))
         rows = replace(rows, search=search).merged(anew, fresh)
         return self.judged(rows)
@@ -211,6 +214,11 @@ class Run:
             .ended(rows.stalls >= STALLS, End.PRECISION)
             .ended(rows.iterations >= limits.iterations, End.ITERATIONS)
         )
+
+
+def _free_to_look(x: Tensor) -> bool:
+    """Whether a truth value can be read without waiting for a device."""
+    return x.device.type == "cpu"
 
 
 def _place(values: Values, g: Tensor, j: Tensor) -> Place:

@@ -137,6 +137,7 @@ class Functions:
         self.kinds = [p.dtype for p in parts]
         self.device = parts[0].device
         self.parameters = parts if self.module is not None else []
+        self.places = _places(self.module, self.parameters)
         self.first = torch.cat([p.detach().reshape(-1).double() for p in parts])
         coarse = max(torch.finfo(kind).eps for kind in self.kinds)
         self.eps = coarse  #: of the values that the functions give
@@ -158,18 +159,14 @@ class Functions:
 
     def given(self, x: Tensor) -> Any:
         """X as the user gave it, for good: a module is left with it."""
-        if self.module is not None:
-            self._fill([part.detach().clone() for part in self.split(x)])
+        for parameter, part in zip(self.parameters, self.split(x), strict=False):
+            parameter.data = part.detach().clone()
         return self.copied(x)
 
     def copied(self, x: Tensor) -> Any:
         """X as the user gave it; of a module its parameters by name, without touching it."""
         parts = [part.detach().clone() for part in self.split(x)]
         return parts[0] if self.single else dict(zip(self.names, parts, strict=True))
-
-    def _fill(self, parts: Sequence[Tensor]) -> None:
-        for parameter, part in zip(self.parameters, parts, strict=True):
-            parameter.data = part
 
     def rounding(self, x: Tensor) -> Tensor:
         """X as the functions will see it."""
@@ -180,17 +177,10 @@ class Functions:
     def __call__(self, x: Tensor) -> Evaluated:
         """Values at x (n,)."""
         x = self.rounding(x)
-        parts = [part.detach() for part in self.split(x)]
-        if self.module is None:
-            leaves = [part.requires_grad_() for part in parts]
-            argument = leaves[0] if self.single else dict(zip(self.names, leaves, strict=True))
-        else:
-            self._fill(parts)
-            leaves, argument = list(self.parameters), self.module
+        leaves = [part.detach().requires_grad_() for part in self.split(x)]
         self.calls += 1
         with torch.enable_grad():
-            top = self._top(self.objective(argument))
-            found = [self._side(name, argument) for name in self.sides]
+            top, *found = self.read(leaves)
         pieces = [piece for side in found for piece in side]
         self._counted(found)
         self.depends = top.requires_grad
@@ -207,6 +197,32 @@ class Functions:
         finite = math.isfinite(f) and math.isfinite(total)
         return Evaluated(x, f, v, total, worst, finite, leaves, top, rows)
 
+    def read(
+        self, parts: Sequence[Tensor], *more: Any
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """F, and the pieces of e and c, flat.
+
+        Parameters
+        ----------
+        parts : sequence of torch.Tensor
+            x. A module is called with them in the place of its parameters, wherever it holds
+            them, and has its own again afterwards: a graph must not see what comes later.
+        *more
+            What the functions are called with beside x: a batch.
+        """
+        argument: Any = self.module
+        if argument is None:
+            argument = parts[0] if self.single else dict(zip(self.names, parts, strict=True))
+        for held, name, k in self.places:
+            held[name] = parts[k]
+        try:
+            top = self._top(self.objective(argument, *more))
+            e, c = (self._side(name, argument, *more) for name in self.sides)
+        finally:
+            for held, name, k in self.places:
+                held[name] = self.parameters[k]
+        return top, e, c
+
     def _top(self, found: Any) -> Tensor:
         if not isinstance(found, Tensor) or found.numel() != 1:
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
@@ -215,10 +231,10 @@ class Functions:
             raise DataError(f"the objective gave {found.dtype}; it must give a real number")
         return found.reshape(())
 
-    def _side(self, name: str, argument: Any) -> list[Tensor]:
+    def _side(self, name: str, *argument: Any) -> list[Tensor]:
         out = []
         for k, function in enumerate(self.sides[name]):
-            found = function(argument)
+            found = function(*argument)
             if isinstance(found, int | float):
                 found = torch.as_tensor(found, dtype=self.kinds[0], device=self.device)
             if not isinstance(found, Tensor) or not found.is_floating_point():
@@ -300,6 +316,18 @@ def _callables(given: Any, name: str) -> tuple[Callable[..., Any], ...]:
     return found
 
 
+def _places(
+    module: nn.Module | None, parameters: Sequence[Tensor]
+) -> list[tuple[dict[str, Any], str, int]]:
+    """Where a module holds its parameters, and which; a tied one is held in several places."""
+    numbers = {id(parameter): k for k, parameter in enumerate(parameters)}
+    out: list[tuple[dict[str, Any], str, int]] = []
+    for part in module.modules() if module is not None else ():
+        held: dict[str, Any] = part._parameters
+        out += [(held, name, numbers[id(p)]) for name, p in held.items() if id(p) in numbers]
+    return out
+
+
 def _parts(x0: Any) -> tuple[list[str], list[Tensor]]:
     if isinstance(x0, nn.Module):
         named = {name: p for name, p in x0.named_parameters() if p.requires_grad}
@@ -320,8 +348,8 @@ def _parts(x0: Any) -> tuple[list[str], list[Tensor]]:
         what = f'x0["{name}"]' if name else "x0"
         if not isinstance(part, Tensor):
             raise KindError(f"{what} is a {type(part).__name__}, and must be a tensor")
-        if not part.is_floating_point():
-            raise KindError(f"{what} has the type {part.dtype}; give real numbers: .double()")
+        if part.dtype not in (torch.float32, torch.float64):
+            raise KindError(f"{what} has the type {part.dtype}; give .double(), or .float()")
     parts = list(named.values())
     if not parts:
         raise DataError("x0 is empty: there is nothing to choose")

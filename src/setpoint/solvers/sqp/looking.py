@@ -17,8 +17,7 @@ from setpoint.solvers.sqp.functions import Evaluated, Functions
 from setpoint.solvers.sqp.stationarity import RADIUS, Memory, Near, Stationarity, stationarity
 from setpoint.solvers.sqp.steering import Box
 
-LOOSE = 1e-6  #: kkt of one point, relative to the gradient, below which no others are asked
-STEEP = 1e4  #: times the first gradient, beyond which a gradient says nothing about scale
+LOOSE = 1e-6  #: what one point may leave of the conditions before others are asked
 SAMPLES = 1e-6  #: radius of the points that are sampled, relative to the size of x
 MOST = 100  #: iterates that are remembered
 ENTRIES = 20_000_000  #: of their gradients, 160 MB, at most
@@ -52,7 +51,7 @@ class Looking:
         self.functions, self.box, self.solver = functions, box, solver
         self.equations = functions.count[0]
         self.active = max(10 * feasibility, 1e-7)  #: slack of what is held to be active
-        self.first, self.steep = start.x, start.steepness() or 1.0
+        self.first, self.unit = start.x, min(1.0, start.steepness() or 1.0)
         self.rng = torch.Generator().manual_seed(seed)
         n, m = len(start.x), len(start.v)
         self.memory = Memory(max(2, min(MOST, n + 10, ENTRIES // ((1 + m) * n))))
@@ -63,12 +62,13 @@ class Looking:
         self.gradients += 1
         self.memory.add(remembered(point))
 
-    def size(self, point: Evaluated) -> float:
-        """What kkt is compared with: 1 + ‖∇f‖, or less where gradients are small from the start.
+    def left(self, found: Stationarity) -> float:
+        """What is left of the conditions, coordinate by coordinate beside what it is made of.
 
-        Where they grow without end, at a pole, they say nothing about scale.
+        maxᵢ |rᵢ| / (1 + Σ |∇f|ᵢ + Σ |λ∇c|ᵢ + |z|ᵢ), with less than 1 where gradients are small from
+        the start. A steep slope that a bound or a constraint holds says nothing of the others.
         """
-        return min(1.0, self.steep) + min(point.steepness(), STEEP * self.steep)
+        return float((found.r.abs() / (self.unit + found.scale)).max())
 
     def reach(self, x: Tensor) -> float:
         """The size that x has here: how large it is, or how far it came."""
@@ -87,7 +87,7 @@ class Looking:
     def look(self, point: Evaluated, extra: Sequence[Near] = ()) -> Stationarity:
         """At the point alone, unless gradients near it do better."""
         alone = self.alone(point)
-        if alone.kkt <= LOOSE * self.size(point):
+        if self.left(alone) <= LOOSE:
             return alone
         around = self.around(point, extra)
         return around if around.kkt < 0.1 * alone.kkt else alone
@@ -109,7 +109,7 @@ class Looking:
         """To go on from."""
         kept = self.memory.kept
         return {
-            "steep": self.steep,
+            "unit": self.unit,
             "first": self.first.clone(),
             "rng": self.rng.get_state(),
             "gradients": self.gradients,
@@ -119,7 +119,7 @@ class Looking:
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         like = self.first
-        self.steep, self.first = float(state["steep"]), state["first"].to(like)
+        self.unit, self.first = float(state["unit"]), state["first"].to(like)
         self.rng.set_state(state["rng"])
         self.gradients = int(state["gradients"])
         self.memory.kept.clear()

@@ -29,11 +29,11 @@ from setpoint.solvers.sqp.stationarity import Stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 
 PATIENCE = 5  #: steps from one look at the gradients around to the next
-SMOOTH = 1e-3  #: kkt of one point, relative to the gradient, that does not look like a kink
+SMOOTH = 1e-3  #: what one point leaves of the conditions that does not look like a kink
 RESCUES = 30  #: of a run, by gradients around a kink
 STALL = 6  #: steps without change after which the end is judged
 WORTH = 1e-6  #: share of the objective that is not worth a further step
-KINK_TOLERANCE = 1e-5  #: kkt, relative to the gradient, that counts as solved where nothing moves
+AT_KINKS = 1e-5  #: what may be left of the conditions where nothing moves any more
 MU = 1e8  #: at most, where the gradients at x0 say what it should be
 LEAST_MU = 1e-14
 
@@ -64,7 +64,7 @@ class Run:
         self.found: Stationarity | None = None
         self.step = 0.0
         self.rescues = 0
-        self.single = math.inf  #: kkt of the iterate alone, when it was read last
+        self.single = math.inf  #: what the iterate alone left of the conditions, when last read
         self.searching = Searching(
             functions, box, settings.feasibility, lambda: limits.spent(functions.calls)
         )
@@ -282,20 +282,20 @@ class Run:
         point, settings = self.point, self.settings
         if self._breaks(point):
             return False
-        size = self.looking.size(point)
         rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
-        if rough > 1e3 * settings.tolerance * size:
+        if rough > 1e3 * settings.tolerance * (1 + point.steepness()):
             short = float(direction.d.norm()) <= 1e-6 * self.looking.reach(point.x)
             if self.iteration % PATIENCE or not short:
                 return False
         found = self.looking.alone(point)
-        falling = found.kkt < 0.3 * self.single < math.inf
-        self.single = found.kkt
-        if found.kkt > settings.tolerance * size:
-            if falling or found.kkt <= SMOOTH * size:
+        left = self.looking.left(found)
+        falling, self.single = left < 0.3 * self.single < math.inf, left
+        if left > settings.tolerance:
+            if falling or left <= SMOOTH:
                 return False  # a smooth problem gets there by itself
             found = self.looking.around(point)
-        if found.kkt <= settings.tolerance * size and found.gap <= self._close():
+            left = self.looking.left(found)
+        if left <= settings.tolerance and found.gap <= self._close():
             self.status, self.success = ending.solved(found.kkt, len(found.points)), True
             self.best, self.found, self.fresh_look = point, found, True
         return self.success
@@ -313,13 +313,12 @@ class Run:
         if self._breaks(self.point):
             self._not_feasible()
             return
-        size = self.looking.size(self.point)
         found = self.looking.look(self.point)
-        if found.kkt > LOOSE * size:
+        if self.looking.left(found) > LOOSE:
             found = self.looking.look(self.point, self.looking.sampled(self.point))
         # what a step over the radius of the samples could still gain, beside the objective itself
         gain = found.gap + found.kkt * SAMPLES * self.looking.reach(self.point.x)
-        good = found.kkt <= KINK_TOLERANCE * size and gain <= WORTH * (1 + abs(self.point.f))
+        good = self.looking.left(found) <= AT_KINKS and gain <= WORTH * (1 + abs(self.point.f))
         if not good and self._rescued(found):
             return
         self.found, self.fresh_look, self.success = found, True, good

@@ -58,6 +58,8 @@ class Stationarity:
         bounds, weighed as the gradients are: about what can still be gained.
     r : torch.Tensor
         (n,) in units of f.
+    scale : torch.Tensor
+        (n,) the sum of the sizes of what r is the sum of.
     multipliers : torch.Tensor
         (m,) λ, equations first.
     low, high : torch.Tensor
@@ -69,6 +71,7 @@ class Stationarity:
     kkt: float
     gap: float
     r: Tensor
+    scale: Tensor
     multipliers: Tensor
     low: Tensor
     high: Tensor
@@ -151,6 +154,7 @@ def stationarity(
         float(r.norm()),
         float(cost @ weight.abs()),
         r,
+        weight.abs() @ A.abs(),
         weights[:, 1:].sum(0),
         (-force).clamp(min=0),
         force.clamp(min=0),
