@@ -196,3 +196,59 @@ def test_abstaining_takes_tensors(device):
     assert sp.tune(goal, torch.as_tensor(y, device=device), tensor, task=task) == rule
     assert rule.decide(tensor).tolist() == rule.decide(logits).tolist()
     assert rule.abstains(tensor).tolist() == rule.abstains(logits).tolist()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_the_solvers_stay_on_their_device(device, kind):
+    """The nearest points to four targets in the unit disc, x >= 0, one by one and at once."""
+    targets = torch.tensor([[2.0, 1.0], [0.0, 3.0], [0.1, 0.1], [-1.0, 1.0]])
+    targets = targets.to(device, kind)
+    clipped = targets.clamp(min=0)
+    truth = clipped / clipped.norm(dim=1, keepdim=True).clamp(min=1)
+    tolerance = 1e-3 if kind == torch.float32 else 1e-6
+    start = torch.full_like(targets, 0.2)
+    for target, point, x0 in zip(targets, truth, start, strict=True):
+        result = sp.minimize(
+            lambda x, target=target: (x - target).square().sum(),
+            x0,
+            inequalities=lambda x: x @ x - 1,
+            bounds=(0.0, None),
+        )
+        assert result.x.device.type == device
+        assert result.x.dtype == kind
+        assert result.success, result.status
+        torch.testing.assert_close(result.x, point, atol=tolerance, rtol=0)
+    found = sp.minimize_batched(
+        lambda x, target: (x - target).square().sum(1),
+        start,
+        inequalities=lambda x, target: x.square().sum(1) - 1,
+        bounds=(0.0, None),
+        data=(targets,),
+    )
+    assert found.x.device.type == device
+    torch.testing.assert_close(found.x, truth, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
+def test_attacks_find_the_same_radii_on_every_device(device, distance):
+    """A linear model: the least distance is margin over the dual norm, inside a wide box."""
+    rng = torch.Generator().manual_seed(0)
+    W = torch.randn(3, 5, generator=rng)
+    x = torch.randn(12, 5, generator=rng)
+    y = (x @ W.T).argmax(1)
+    dual = {"l1": torch.inf, "l2": 2, "linf": 1}[distance]
+    apart = W[None] - W[y][:, None]  # (12, 3, 5)
+    size = apart.norm(p=dual, dim=2)
+    margin = -(apart * x[:, None]).sum(2)
+    radii = torch.where(size > 0, margin / size.clamp(min=1e-9), torch.inf).amin(1)
+    model = torch.nn.Linear(5, 3, bias=False)
+    model.weight.data = W.clone()
+    model = model.to(device)
+    found = sp.robustness.evaluate(
+        model, x.to(device), y.to(device), distance, float(radii.median()), low=-50.0, high=50.0
+    )
+    seen = torch.as_tensor(np.array(found.table["radius"]), dtype=torch.float32)
+    torch.testing.assert_close(seen, radii, rtol=5e-3, atol=1e-4)
+    assert found.levels[0].right <= int((radii > radii.median()).sum()) + 1

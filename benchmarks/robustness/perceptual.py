@@ -3,12 +3,12 @@
 Both after Laidlaw, Singla and Feizi 2021 (arXiv 2006.12655), by their formulas, on the margin.
 
 Penalty (their LPA)
-    max_x' margin(x') − λ max(0, d(x, x') − ε) by normalised gradient steps whose length in d falls
-    from ε/2 to ε/50, and a bisection over λ, image by image: raised where the end is too far,
+    max_x' margin(x') − λ max(0, d(x, x') − ε) by Adam on the normalised gradient (plain steps find
+    far less on mnist), and a bisection over λ, image by image: raised where the end is too far,
     lowered where it is not.
 Projected (their PPGD)
     steps u that maximise ∇margin · u within ‖J u‖₂ ≤ η, J the Jacobian of φ, by conjugate gradients
-    on JᵀJ; then back along the segment to x until d ≤ ε.
+    on JᵀJ; then Newton's steps along ∇d back to d ≤ ε. η falls from ε/2 to ε/50.
 
 Every iterate that holds counts, and so does every iterate moved back along the segment to x until
 it does; the best is returned. Both start at the image and at random points near it.
@@ -27,6 +27,7 @@ Distance = Callable[[Tensor, Tensor], Tensor]
 NEAR = 0.02  #: standard deviation of the noise of a start
 CONJUGATE, DAMPING = 5, 1e-3
 HALVINGS = 15
+NEWTON, RATE = 3, 0.05
 
 
 class Best:
@@ -36,7 +37,6 @@ class Best:
         self.held, self.distance, self.eps = held, distance, eps
         self.x = held.x.clone()
         self.margin = torch.full((len(held.x),), -torch.inf, dtype=held.x.dtype)
-        self.forwards = 0
 
     @torch.no_grad()
     def offer(self, x: Tensor) -> None:
@@ -46,20 +46,18 @@ class Best:
             held = self.distance(self.held.x, point) <= self.eps * (1 + SLACK)
             new = held & (gap > self.margin)
             self.x[new], self.margin[new] = point[new], gap[new]
-            self.forwards += 2 * len(x)
 
     @torch.no_grad()
     def back(self, x: Tensor) -> Tensor:
         """Along the segment to the image until d ≤ eps, by bisection."""
-        x0, shape = self.held.x, (-1, *[1] * (x.ndim - 1))
+        x0 = self.held.x
         low, high = torch.zeros(len(x), dtype=x.dtype), torch.ones(len(x), dtype=x.dtype)
         fits = self.distance(x0, x) <= self.eps
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            inside = self.distance(x0, x0 + middle.view(shape) * (x - x0)) <= self.eps
+            inside = self.distance(x0, x0 + middle.view(shape(x)) * (x - x0)) <= self.eps
             low, high = torch.where(inside, middle, low), torch.where(inside, high, middle)
-        self.forwards += (HALVINGS + 1) * len(x)
-        return x0 + torch.where(fits, torch.ones_like(low), low).view(shape) * (x - x0)
+        return x0 + torch.where(fits, torch.ones_like(low), low).view(shape(x)) * (x - x0)
 
 
 def start(held: Case, turn: int, random: torch.Generator) -> Tensor:
@@ -73,28 +71,25 @@ def penalty(
 ) -> Best:
     """LPA."""
     best, random = Best(held, distance, eps), torch.Generator().manual_seed(0)
-    shape = (-1, *[1] * (held.x.ndim - 1))
     for turn in range(restarts):
         low, high = (torch.full_like(best.margin, v) for v in (-3.0, 4.0))  # of log10 λ
         for _ in range(searches):
-            weight, x = 10 ** ((low + high) / 2), start(held, turn, random)
-            for step in range(steps):
-                size = eps / 2 * 0.04 ** (step / steps)
-                x = x.detach().requires_grad_()
-                far = distance(held.x, x)
-                value = margin(held.net(x), held.y) - weight * (far - eps).clamp(min=0)
-                (g,) = torch.autograd.grad(value.sum(), x)
-                g = g / g.flatten(1).norm(dim=1).clamp(min=1e-12).view(shape)
-                with torch.no_grad():
-                    slope = distance(x, x + 1e-3 * g) / 1e-3  # how far d goes along the step
-                    x = (x + (size / slope.clamp(min=1e-6)).view(shape) * g).clamp(0, 1)
-                best.forwards += 3 * len(x)
-                if step % 5 == 4 or step + 1 == steps:
-                    best.offer(x)
-            with torch.no_grad():
-                over = distance(held.x, x) > eps
             middle = (low + high) / 2
-            low, high = torch.where(over, middle, low), torch.where(over, high, middle)
+            x = start(held, turn, random).requires_grad_()
+            stepper = torch.optim.Adam([x], RATE)
+            for step in range(steps):
+                over = (distance(held.x, x) - eps).clamp(min=0)
+                value = margin(held.net(x), held.y) - 10**middle * over
+                (g,) = torch.autograd.grad(value.sum(), x)
+                x.grad = -g / g.flatten(1).norm(dim=1).clamp(min=1e-12).view(shape(g))
+                stepper.param_groups[0]["lr"] = RATE * (1 - step / steps)
+                stepper.step()
+                x.data.clamp_(0, 1)
+                if step % 5 == 4 or step + 1 == steps:
+                    best.offer(x.detach())
+            with torch.no_grad():
+                far = distance(held.x, x) > eps
+            low, high = torch.where(far, middle, low), torch.where(far, high, middle)
     return best
 
 
@@ -104,18 +99,26 @@ def projected(
     """PPGD."""
     best, random = Best(held, distance, eps), torch.Generator().manual_seed(0)
     for turn in range(restarts):
-        x = best.back(start(held, turn, random))
+        x = start(held, turn, random)
         for step in range(steps):
             x = x.detach().requires_grad_()
             (g,) = torch.autograd.grad(margin(held.net(x), held.y).sum(), x)
-            x = x.detach()
-            u, length = _longest(seen, x, g)
+            u, length = _longest(seen, x.detach(), g)
             size = eps / 2 * 0.04 ** (step / steps)
-            shape = (-1, *[1] * (x.ndim - 1))
-            x = best.back((x + (size / length.clamp(min=1e-9)).view(shape) * u).clamp(0, 1))
-            best.forwards += (3 + 2 * CONJUGATE) * len(x)
+            x = (x.detach() + (size / length.clamp(min=1e-9)).view(shape(x)) * u).clamp(0, 1)
+            for _ in range(NEWTON):
+                x = x.detach().requires_grad_()
+                far = distance(held.x, x)
+                (g,) = torch.autograd.grad(far.sum(), x)
+                over = (far - eps).clamp(min=0) / g.flatten(1).square().sum(1).clamp(min=1e-12)
+                x = (x - over.view(shape(x)) * g).detach().clamp(0, 1)
             best.offer(x)
     return best
+
+
+def shape(x: Tensor) -> tuple[int, ...]:
+    """Of one number a row, beside images."""
+    return (-1, *[1] * (x.ndim - 1))
 
 
 def _longest(seen: nn.Module, x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:

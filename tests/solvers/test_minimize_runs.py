@@ -8,6 +8,7 @@ import torch
 from tests.solvers.known import of
 from tests.solvers.known_formulas import banana, rosen_suzuki, rosen_suzuki_sides
 
+import setpoint as sp
 from setpoint.solvers.minimize import minimize
 
 
@@ -225,3 +226,105 @@ def test_the_global_generators_are_left_alone():
     minimize(kinked, torch.zeros(4).double(), inequalities=lambda x: rosen_suzuki_sides(x)[1:])
     assert torch.equal(torch.get_rng_state(), before)
     np.testing.assert_array_equal(np.random.get_state()[1], old)  # noqa: NPY002
+
+
+class Weights(torch.nn.Module):
+    def __init__(self, w):
+        super().__init__()
+        self.w = torch.nn.Parameter(w.clone())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_module_is_the_same_problem_as_a_tensor(seed):
+    """More constraints than are taken one by one, and weights that enter by more than products."""
+    rng = torch.Generator().manual_seed(seed)
+    w = torch.randn(4, generator=rng, dtype=torch.float64)
+    A = torch.randn(6, 4, generator=rng, dtype=torch.float64)
+
+    def f(w):
+        return (w.tanh() * torch.arange(1.0, 5.0, dtype=torch.float64)).sum() + w.square().sum()
+
+    def c(w):
+        return A @ w**2 - 1
+
+    one = minimize(f, w, inequalities=c)
+    module = Weights(w)
+    other = minimize(lambda m: f(m.w), module, inequalities=lambda m: c(m.w))
+    assert torch.equal(one.x, other.x["w"])
+    assert torch.equal(one.x, module.w.data)
+    assert isinstance(module.w, torch.nn.Parameter)
+
+
+@pytest.mark.parametrize("start", [(0.0, 0.6), (1.0, -5.0)])
+@pytest.mark.parametrize("held", ["by a bound", "by a constraint"])
+def test_a_steep_slope_that_is_held_does_not_hide_the_others(start, held):
+    x0 = torch.tensor(start, dtype=torch.float64)
+    low = torch.tensor([0.0, -10.0], dtype=torch.float64)
+    how = {"bounds": (low, None)} if "bound" in held else {"inequalities": lambda x: -x[0]}
+    result = minimize(lambda x: 1e8 * x[0] + (x[1] - 1) ** 2, x0, **how)
+    if "bound" in held:
+        assert result.success
+    if result.success:  # a constraint a hundred million times steeper than the rest is hard
+        assert result.x.numpy() == pytest.approx([0, 1], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bounds", [[(0, 1), (0, 1)], ((0, 1), (0, 1)), (0, "a"), [(0, None), (0, None)], 3.0]
+)
+def test_bounds_in_another_spelling_are_refused(bounds):
+    with pytest.raises(sp.KindError, match="tensor"):
+        minimize(lambda x: x.sum(), torch.zeros(2), bounds=bounds)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.int64, torch.complex64])
+def test_a_start_without_enough_digits_is_refused(kind):
+    with pytest.raises(sp.KindError, match=r"\.double\(\)"):
+        minimize(lambda x: x.sum(), torch.zeros(2, dtype=kind))
+
+
+def test_a_state_of_something_else_is_refused(tmp_path):
+    f, x0 = square, of(1, 2)
+    result = minimize(f, x0, inequalities=lambda x: 1 - x[0], max_iterations=1)
+    for state in ({}, result, {"kind": "epochs"}):
+        with pytest.raises(sp.DataError, match=r"result\.state"):
+            minimize(f, x0, inequalities=lambda x: 1 - x[0], resume=state)
+    with pytest.raises(sp.DataError, match="1 inequalities"):
+        minimize(f, x0, resume=result.state)
+    with pytest.raises(sp.DataError, match="5 pairs"):
+        minimize(f, x0, inequalities=lambda x: 1 - x[0], hessian=5, resume=result.state)
+    torch.save(result.state, tmp_path / "state.pt")
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    assert minimize(f, x0, inequalities=lambda x: 1 - x[0], resume=state).success
+
+
+@pytest.mark.parametrize("limit", range(3, 40, 6))
+def test_a_run_that_a_limit_cut_goes_on_as_if_never_stopped(limit):
+    sides = {"inequalities": rosen_suzuki_sides}
+    once = minimize(rosen_suzuki, torch.zeros(4, dtype=torch.float64), **sides)
+    half = minimize(
+        rosen_suzuki, torch.zeros(4, dtype=torch.float64), max_evaluations=limit, **sides
+    )
+    assert half.evaluations <= max(limit, 2) + 1
+    rest = minimize(rosen_suzuki, torch.zeros(4, dtype=torch.float64), resume=half.state, **sides)
+    assert torch.equal(rest.x, once.x)
+
+
+def test_a_function_may_do_to_x_what_it_likes():
+    """X is a copy: what a function does to it stays with it."""
+
+    def f(x):
+        value = (x + 1).square().sum()
+        with torch.no_grad():
+            x.data.clamp_(0)
+        return value
+
+    result = minimize(f, of(1, 2))
+    assert result.success
+    assert result.x.numpy() == pytest.approx([-1, -1], abs=1e-6)
+
+
+def test_bounds_hold_in_the_numbers_of_x():
+    high, x0 = 0.1, torch.zeros(3)
+    result = minimize(lambda x: -x.sum(), x0, bounds=(None, high))
+    assert bool((result.x.double() <= high).all())
+    assert result.x.numpy() == pytest.approx(0.1, abs=1e-7)

@@ -89,6 +89,7 @@ def minimize(
         Told a :class:`Progress` after each step; what is true of its answer ends the run.
     resume : dict, optional
         The ``state`` of an earlier result of the same problem: it goes on as if never stopped.
+        Iterations and evaluations count on from there, limits included; seconds begin anew.
     seed : int
         Of the points that are sampled around a kink where no step leads on.
 
@@ -279,7 +280,7 @@ def _flat_bound(given: Any, functions: Functions, name: str, fill: float) -> Ten
     else:
         sides = [given] * len(names)
     out = []
-    for side, shape in zip(sides, shapes, strict=True):
+    for side, shape, kind in zip(sides, shapes, functions.kinds, strict=True):
         if side is not None and not is_real(side) and not isinstance(side, Tensor | np.ndarray):
             raise KindError(f"bounds: {name}={side!r}; give None, a number or a tensor")
         bound = torch.as_tensor(fill if side is None else side, dtype=torch.float64)
@@ -287,9 +288,17 @@ def _flat_bound(given: Any, functions: Functions, name: str, fill: float) -> Ten
         if bool(bound.isnan().any()):
             raise DataError(f"{name} holds nan; leave a bound out by an infinite one, or None")
         try:
-            out.append(bound.expand(shape).reshape(-1))
+            out.append(_inwards(bound.expand(shape), kind, name == "low").reshape(-1))
         except RuntimeError:
             raise DataError(
                 f"{name} of shape {tuple(bound.shape)} does not fit x of shape {tuple(shape)}"
             ) from None
     return torch.cat(out).clone()
+
+
+def _inwards(bound: Tensor, kind: torch.dtype, low: bool) -> Tensor:
+    """The nearest number of x's own type that keeps the bound."""
+    near = bound.to(kind)
+    past = near.double() < bound if low else near.double() > bound
+    towards = torch.full_like(near, math.inf if low else -math.inf)
+    return torch.where(past, torch.nextafter(near, towards), near).double()

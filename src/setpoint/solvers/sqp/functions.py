@@ -177,7 +177,7 @@ class Functions:
     def __call__(self, x: Tensor) -> Evaluated:
         """Values at x (n,)."""
         x = self.rounding(x)
-        leaves = [part.detach().requires_grad_() for part in self.split(x)]
+        leaves = [part.detach().clone().requires_grad_() for part in self.split(x)]
         self.calls += 1
         with torch.enable_grad():
             top, *found = self.read(leaves)
@@ -188,7 +188,7 @@ class Functions:
         if not pieces:
             v, rows = x.new_zeros(0), None
         else:
-            rows = pieces[0] if len(pieces) == 1 else torch.cat([p.to(pieces[0]) for p in pieces])
+            rows = pieces[0] if len(pieces) == 1 else torch.cat([p.double() for p in pieces])
             v = rows.detach().to(x)
         total = worst = 0.0
         if pieces:
@@ -287,7 +287,7 @@ def _block(rows: Tensor, leaves: Sequence[Tensor], weights: Tensor) -> Tensor:
     parts = zip(found, leaves, strict=True)
     return torch.cat(
         [
-            x.new_zeros((k, x.numel())) if g is None else g.reshape(k, -1).to(leaves[0])
+            (x.new_zeros((k, x.numel())) if g is None else g.reshape(k, -1)).double()
             for g, x in parts
         ],
         1,

@@ -39,12 +39,15 @@ class Found:
         Whether the merit fell as far as the step was doubled.
     bad : bool
         Whether a trial point gave values that are no numbers.
+    cut : bool
+        Whether a limit ended it.
     """
 
     t: float
     point: Evaluated | None
     endless: bool = False
     bad: bool = False
+    cut: bool = False
 
 
 def weak_wolfe(
@@ -113,5 +116,5 @@ def weak_wolfe(
             if high - low <= shortest * high or high < 1e-18:
                 break
         if spent():
-            break
+            return Found(low, held, bad=bad, cut=True)
     return Found(low, held, bad=bad)

@@ -7,7 +7,7 @@ Sizes are relative: to the size of x and the way it came, and to the gradients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -92,11 +92,13 @@ class Looking:
         around = self.around(point, extra)
         return around if around.kkt < 0.1 * alone.kkt else alone
 
-    def sampled(self, point: Evaluated) -> list[Near]:
-        """Gradients at random points around one."""
+    def sampled(self, point: Evaluated, spent: Callable[[], bool]) -> list[Near]:
+        """Gradients at random points around one, as long as no limit is reached."""
         x, n = point.x, len(point.x)
         radius, out = SAMPLES * self.reach(x), []
         for _ in range(min(2 * n, n + 10, 50)):
+            if spent():
+                break
             step = torch.randn(n, generator=self.rng, dtype=torch.float64).to(x)
             moved = x + step * (radius / max(float(step.norm()), 1e-300))
             trial = self.functions(moved if self.box is None else self.box.clip(moved))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
@@ -28,6 +29,7 @@ from setpoint.solvers.sqp.searching import Searching, learn
 from setpoint.solvers.sqp.stationarity import Stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 
+KIND = "sqp"  #: of a state
 PATIENCE = 5  #: steps from one look at the gradients around to the next
 SMOOTH = 1e-3  #: what one point leaves of the conditions that does not look like a kink
 RESCUES = 30  #: of a run, by gradients around a kink
@@ -60,7 +62,8 @@ class Run:
         self.iteration = 0
         self.still = 0  #: steps in a row that changed nothing
         self.status, self.success = "", False
-        self.sides: np.ndarray | None = None
+        self.last: Direction | None = None  #: what the next one starts from
+        self.rough = math.nan  #: ‖μ∇f + Jᵀy‖ / μ of the last direction
         self.found: Stationarity | None = None
         self.step = 0.0
         self.rescues = 0
@@ -111,29 +114,48 @@ class Run:
 
     def take_up(self, state: dict[str, Any]) -> None:
         """Go on from the state of an earlier run."""
+        kind = state.get("kind") if isinstance(state, dict) else type(state).__name__
+        if not isinstance(state, dict) or kind != KIND:
+            raise DataError(f"resume={kind!r}: give the state of a result of sqp, result.state")
         x = state["x"].to(self.functions.first)
-        if x.shape != self.functions.first.shape:
-            raise DataError(
-                f"resume: the state has {len(x)} variables, x0 {len(self.functions.first)}"
-            )
         self.begin(x)
+        here = [len(x), *self.functions.count, self.settings.memory or 0]
+        if list(state["shape"]) != here:
+            raise DataError(
+                "resume: the state has {} variables, {} equations, {} inequalities and {} pairs of "
+                "the Hessian (0: all), this problem {}, {}, {} and {}".format(
+                    *state["shape"], *here
+                )
+            )
         if not self.begun:
             return
+        self.begun = False  # until all of it is back
         best = self.functions(state["best"].to(x))
         best.jacobian()
         self.best = best
         self.hessian.load(state["hessian"])
         self.mu, self.iteration = float(state["mu"]), int(state["iteration"])
         self.still, self.rescues = int(state["still"]), int(state["rescues"])
-        self.sides, self.single = state["sides"], float(state["single"])
+        self.single = float(state["single"])
+        ups, downs = (index.to(x.device) for index in state["held"])
+        sides = state["sides"].numpy()
+        zero = torch.zeros_like(x)
+        self.last = Direction(zero, self.mu, zero[:0], zero, 0.0, 0.0, sides, (ups, downs))
         self.looking.load(state["looking"])
         self.functions.calls = int(state["evaluations"])
+        self.begun = True
 
     def state(self) -> dict[str, Any]:
         """To go on from."""
         if not self.begun:
             return {}
+        last = self.last
+        none = torch.zeros(0, dtype=torch.long)
+        held = (none, none) if last is None or not last.held else last.held
+        n, memory = len(self.point.x), self.settings.memory or 0
         return {
+            "kind": KIND,
+            "shape": [n, *self.functions.count, memory],
             "x": self.point.x.clone(),
             "best": self.best.x.clone(),
             "hessian": self.hessian.state(),
@@ -143,7 +165,8 @@ class Run:
             "rescues": self.rescues,
             "single": self.single,
             "evaluations": self.functions.calls,
-            "sides": self.sides,
+            "sides": torch.as_tensor(np.zeros(0) if last is None else last.sides),
+            "held": held,
             "looking": self.looking.state(),
         }
 
@@ -184,15 +207,13 @@ class Run:
                 self.status = "stopped by the callback"
 
     def progress(self) -> Progress:
-        kkt = math.nan if self.found is None else self.found.kkt
-        worst = self.point.worst
         at = self.point.x
         return Progress(
             self.iteration,
             self.functions.calls,
             self.point.f,
-            worst,
-            kkt,
+            self.point.worst,
+            self.rough,
             self.step,
             self.mu,
             lambda: self.functions.copied(at),
@@ -206,11 +227,16 @@ class Run:
         except FloatingPointError:
             self.status = ending.overflow()
             return
-        self.mu, self.sides = direction.mu, direction.sides
+        self.mu, self.last = direction.mu, direction
+        self.rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
         if self._ended(direction):
             return
         found, direction = self._searched(direction)
         if self.status:
+            return
+        if found.cut:  # the step is not whole: what it found is kept, and not gone on from
+            if found.point is not None and found.point.slopes_finite():
+                self._keep(found.point)
             return
         if found.point is None or found.t == 0:
             self._no_step()
@@ -221,6 +247,8 @@ class Run:
         small = 10 * self.functions.eps * max(1e-3, abs(before))
         self.still = self.still + 1 if before - now <= small else 0
         self._arrive(found)
+        if self.mu > 1:  # the gradients at x0 may have been small by chance
+            self.mu = min(self.mu, max(1.0, self._first_mu()))
         if not self._breaks(after) and (found.endless or after.f <= ending.UNBOUNDED):
             self.status = ending.unbounded(after.f)
         elif self.still >= STALL:
@@ -235,7 +263,7 @@ class Run:
 
     def _steered(self, hessian: Hessian) -> Direction:
         steering = Steering(
-            self.point, self.equations, hessian, self.box, self.settings.qp, self.sides
+            self.point, self.equations, hessian, self.box, self.settings.qp, self.last
         )
         return steering.steer(self.mu, 1e-2 * self.settings.feasibility)
 
@@ -282,8 +310,7 @@ class Run:
         point, settings = self.point, self.settings
         if self._breaks(point):
             return False
-        rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
-        if rough > 1e3 * settings.tolerance * (1 + point.steepness()):
+        if self.rough > 1e3 * settings.tolerance * (1 + point.steepness()):
             short = float(direction.d.norm()) <= 1e-6 * self.looking.reach(point.x)
             if self.iteration % PATIENCE or not short:
                 return False
@@ -315,7 +342,9 @@ class Run:
             return
         found = self.looking.look(self.point)
         if self.looking.left(found) > LOOSE:
-            found = self.looking.look(self.point, self.looking.sampled(self.point))
+            found = self.looking.look(
+                self.point, self.looking.sampled(self.point, self.searching.spent)
+            )
         # what a step over the radius of the samples could still gain, beside the objective itself
         gain = found.gap + found.kkt * SAMPLES * self.looking.reach(self.point.x)
         good = self.looking.left(found) <= AT_KINKS and gain <= WORTH * (1 + abs(self.point.f))
@@ -335,9 +364,8 @@ class Run:
             return False
         self.rescues += 1
         r, mu = self.mu * found.r, self.mu
-        direction = Direction(
-            -r, mu, mu * found.multipliers, r, -float(r @ r), 0.0, np.zeros(len(self.point.v))
-        )
+        sides = np.zeros(len(self.point.v))
+        direction = Direction(-r, mu, mu * found.multipliers, r, -float(r @ r), 0.0, sides)
         before = self.point
         step = self._along(direction, self.hessian)
         if step.point is None or step.t == 0:

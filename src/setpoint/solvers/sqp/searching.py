@@ -117,6 +117,8 @@ class Searching:
             return None
         longest = float(direction.d.norm())
         for _ in range(BENDS):
+            if self.spent():
+                return None
             step = -(HJ @ torch.cholesky_solve(trial.v[active][:, None], factor)[:, 0])
             if not float(step.norm()) <= longest:
                 return None

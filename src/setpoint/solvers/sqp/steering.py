@@ -75,7 +75,9 @@ class Direction:
     gain : float
         By how much it lowers the linearised violation.
     sides : numpy.ndarray
-        Where the entries of y and of the bounds rest, to start the next one from.
+        (m,) where the entries of y rest, to start the next one from.
+    held : tuple of torch.Tensor
+        Upper and lower bounds that hold d back, for the same.
     """
 
     d: Tensor
@@ -85,6 +87,7 @@ class Direction:
     slope: float
     gain: float
     sides: np.ndarray
+    held: tuple[Tensor, ...] = ()
 
 
 class Steering:
@@ -99,6 +102,8 @@ class Steering:
     box : Box, optional
     solver : str
         Of the quadratic program.
+    last : Direction, optional
+        What to start from.
     """
 
     def __init__(
@@ -108,7 +113,7 @@ class Steering:
         hessian: Hessian,
         box: Box | None,
         solver: str,
-        guess: np.ndarray | None = None,
+        last: Direction | None = None,
     ) -> None:
         self.x, self.equations, self.hessian, self.box = point.x, equations, hessian, box
         self.solver, self.m = solver, len(point.v)
@@ -122,7 +127,9 @@ class Steering:
         self.held = torch.zeros(0, dtype=torch.long, device=self.x.device)  # bounds in the dual
         self.sign = self.x.new_zeros(0)  # 1 of an upper bound, −1 of a lower one
         self.broken = point.total
-        self.guess = guess if guess is not None and len(guess) == self.m else None
+        self.guess = None if last is None or len(last.sides) != self.m else last.sides
+        if box is not None and last is not None and any(map(len, last.held)):
+            self._add(*last.held)
 
     def solve(self, mu: float) -> Direction:
         """The direction for μ as it is."""
@@ -135,15 +142,16 @@ class Steering:
                 y = self._dual(mu)
                 d = self._step(y)
             d = self.box.clip(self.x + d) - self.x
-        own = y[1 : self.m + 1]
-        low, high = self.lows[: self.m], self.highs[: self.m]
-        sides = np.where(own <= low, -1.0, np.where(own >= high, 1.0, 0.0))
-        self.guess = None if len(self.held) else sides
+        own = y[1:]
+        self.guess = np.where(own <= self.lows, -1.0, np.where(own >= self.highs, 1.0, 0.0))
+        pushed = torch.as_tensor(own[self.m :] > 0, device=self.x.device)
+        held = tuple(self.held[pushed & (self.sign * side > 0)] for side in (1, -1))
         weights = torch.as_tensor(y).to(self.x)
         w = weights @ self.rows
         gain = self._gain(y)
         slope = -mu * float(self.K[0] @ y) - gain
-        return Direction(d, mu, weights[1 : self.m + 1], w, slope, gain, sides)
+        sides = self.guess[: self.m]
+        return Direction(d, mu, weights[1 : self.m + 1], w, slope, gain, sides, held)
 
     def steer(self, mu: float, least: float) -> Direction:
         """The direction, with μ lowered until it heads for the constraints."""
@@ -184,9 +192,15 @@ class Steering:
             over[self.held[self.sign > 0]] = False
             under[self.held[self.sign < 0]] = False
         ups, downs = over.nonzero().reshape(-1), under.nonzero().reshape(-1)
-        index = torch.cat([ups, downs])
-        if not len(index):
+        if not len(ups) and not len(downs):
             return False
+        self._add(ups, downs)
+        return True
+
+    def _add(self, ups: Tensor, downs: Tensor) -> None:
+        """Bounds that may hold d back, as rows of the dual."""
+        assert self.box is not None
+        index = torch.cat([ups, downs])
         sign = self.x.new_ones(len(index))
         sign[len(ups) :] = -1.0
         bound = torch.cat([self.box.high[ups], self.box.low[downs]])
@@ -200,8 +214,8 @@ class Steering:
         self.lows = np.concatenate([self.lows, np.zeros(len(index))])
         self.highs = np.concatenate([self.highs, np.full(len(index), np.inf)])
         self.held, self.sign = torch.cat([self.held, index]), torch.cat([self.sign, sign])
-        self.guess = None
-        return True
+        if self.guess is not None:
+            self.guess = np.concatenate([self.guess, np.zeros(len(index))])
 
 
 def _host(x: Tensor) -> np.ndarray:
