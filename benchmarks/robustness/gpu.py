@@ -8,6 +8,7 @@ figures are recorded elsewhere, the file is read by ``--json``.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import statistics
 import sys
@@ -22,7 +23,7 @@ from benchmarks.robustness.judging import EPS, NORMS, Case, judged, radii, succe
 from setpoint.robustness.max_loss import max_loss
 from setpoint.robustness.min_radius import min_radius
 
-TABLE, IMAGES, FEW, ROUNDS, BATCH = "mnist", 1000, 200, 3, 20_000
+TABLE, IMAGES, FEW, ROUNDS, BATCH = "mnist", 1000, 100, 3, 20_000
 Line = dict[str, Any]
 
 
@@ -43,15 +44,14 @@ def run(file: Path | None, console: Any) -> tuple[list[Line], dict[str, Any] | N
 def measure() -> dict[str, Any]:
     """Everything, and what it was made in."""
     name = torch.cuda.get_device_name()
-    threads = torch.get_num_threads()
+    threads = os.cpu_count() or 1
     lines = []
     for form in ("max", "min"):
         for norm in NORMS:
             lines.append(one(form, norm, "cuda", IMAGES, name))
-            lines.append(one(form, norm, "cpu", FEW, f"CPU, {threads} threads"))
-            torch.set_num_threads(1)
-            lines.append(one(form, norm, "cpu", FEW, "CPU, 1 thread"))
-            torch.set_num_threads(threads)
+            for count in (threads, 1):
+                torch.set_num_threads(count)
+                lines.append(one(form, norm, "cpu", FEW, f"CPU, {count} threads"))
             print(*lines[-3:], sep="\n", flush=True)
     torch_version = torch.__version__.partition("+")[0]
     about = {"python": platform.python_version(), "threads": 1, "torch": torch_version}

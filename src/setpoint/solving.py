@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from setpoint._core.errors import KindError
+from setpoint.expressions import Expression
 from setpoint.goals import minimize as goal_of
 
 
@@ -24,7 +25,8 @@ def minimize(objective: Any, x0: Any = None, **settings: Any) -> Any:
     x0 : torch.Tensor, dict of tensors or torch.nn.Module, optional
         Where to start.
     **settings
-        Of the solver.
+        Of the solver: inequalities, equalities, bounds, method, batches, tolerance, feasibility,
+        max_iterations, max_evaluations, max_seconds, hessian, qp, callback, resume, seed.
 
     Examples
     --------
@@ -39,6 +41,8 @@ def minimize(objective: Any, x0: Any = None, **settings: Any) -> Any:
         return importlib.import_module("setpoint.solvers.minimize").minimize(
             objective, x0, **settings
         )
+    if x0 is None and callable(objective) and not isinstance(objective, Expression):
+        raise KindError("minimize(f) of a function needs a point to start from: minimize(f, x0)")
     if settings:
         raise KindError(
             f"minimize({next(iter(settings))}=…) without x0: give the point to start from, "

@@ -56,8 +56,8 @@ def general_max_loss(
     *,
     loss: str = "margin",
     target: Tensor | int | None = None,
-    restarts: int = 3,
-    iterations: int = 150,
+    restarts: int = 4,
+    iterations: int = 120,
     seed: int | Sequence[int] | Tensor = 0,
     low: float = 0.0,
     high: float = 1.0,
@@ -132,8 +132,8 @@ def general_min_radius(
     distance: Measure | Distance | str,
     *,
     target: Tensor | int | None = None,
-    restarts: int = 3,
-    iterations: int = 150,
+    restarts: int = 4,
+    iterations: int = 120,
     seed: int | Sequence[int] | Tensor = 0,
     low: float = 0.0,
     high: float = 1.0,
@@ -214,13 +214,8 @@ def _max_loss(
         kept(left, z, steps)
         left = left[quality[left] < 0]
     if len(left):
-        rows = _every(left, lines.restarts, count)
-        again = start[rows].view(lines.restarts, len(left), *posed.shape).clone()
-        again[0] = points[left]  # against all classes, from where nearing has ended
-        z, _, steps = two_stages(
-            lose, images.take(rows), again.flatten(0, 1), _in_ball(scored, measure), lines
-        )
-        kept(left, z, steps)
+        found = lose.run(alone.take(left), points[left], max(1, lines.iterations // 2))
+        kept(left, found.x, found.iterations)
     seen = replace(lose, hessian=1).run(alone, points, 1)
     excess = (_measured(measure, alone.clean, points) - eps).clamp_min(0)
     return Found(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
@@ -230,16 +225,6 @@ def _inside(measure: Distance, images: Images, z: Tensor) -> Tensor:
     """z, back on the way to the image until d <= eps is measured, rounding included."""
     most = images.scale * (1 - 100 * torch.finfo(z.dtype).eps)
     return inside(images.clean, z, lambda w: _measured(measure, images.clean, w) <= most)
-
-
-def _in_ball(scored: Scored, measure: Distance) -> Judged:
-    """Points back on the way to the image until d <= eps; how good: their margin."""
-
-    def judged(images: Images, z: Tensor) -> tuple[Tensor, Tensor]:
-        z = _inside(measure, images, z)
-        return z, scored.margin(z, images.label)
-
-    return judged
 
 
 def _on_surface(scored: Scored, measure: Distance) -> Judged:

@@ -120,6 +120,8 @@ class ExactPenalty:
     def __post_init__(self) -> None:
         if self.power not in (1, 2):
             raise KindError(f"power={self.power!r}: 1 (exact) or 2")
+        if self.power != 1 and isinstance(self.primal, Sqp):
+            raise KindError("power=2 is for gradient steps; Sqp solves the constraints themselves")
         for name, least in (("rounds", 1), ("steps", 1), ("patience", 1), ("every", 0)):
             x = getattr(self, name)
             if not is_real(x) or x < least or x % 1:

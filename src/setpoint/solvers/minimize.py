@@ -120,6 +120,8 @@ def minimize(
     """
     _checked(tolerance, feasibility, max_iterations, max_evaluations, max_seconds)
     name, reason = _chosen(method, batches)
+    if torch.is_inference_mode_enabled():
+        raise KindError("torch.inference_mode() is on, which has no gradients: minimise outside it")
     functions = Functions(objective, x0, inequalities, equalities)
     box = _box(bounds, functions)
     if name == "augmented-lagrangian":
@@ -140,13 +142,12 @@ def minimize(
             resume=resume,
             seed=seed,
         )
-    memory = _memory(hessian, len(functions.first))
     if qp not in quadratic.SOLVERS:
         raise KindError(f"qp={qp!r}: one of {', '.join(quadratic.SOLVERS)}")
     settings = Settings(
         (ROUGH if functions.rounded else EXACT) if tolerance is None else tolerance,
         (ROUGH / 100 if functions.rounded else EXACT) if feasibility is None else feasibility,
-        memory,
+        _memory(hessian, len(functions.first)),
         qp,
         seed,
     )
@@ -155,7 +156,12 @@ def minimize(
         math.inf if max_evaluations is None else max_evaluations,
         math.inf if max_seconds is None else max_seconds,
     )
-    run = Run(functions, box, settings, limits)
+    return _sqp(Run(functions, box, settings, limits), reason, callback, resume)
+
+
+def _sqp(run: Run, reason: str, callback: Callable[[Progress], Any] | None, resume: Any) -> Result:
+    """The run, to its end or to Ctrl-C."""
+    functions, memory = run.functions, run.settings.memory
     try:
         run.begin(functions.first) if resume is None else run.take_up(resume)
         run.go(callback)

@@ -258,7 +258,7 @@ class Run:
         return kkt(
             self.problem,
             x,
-            self.weights if self.stepped else self.caps,  # sqp pays what it takes
+            self.weights if self.stepped else torch.full_like(self.caps, torch.inf),
             strength=self.strength,
             power=solver.power,
             tolerance=solver.tolerance,

@@ -43,8 +43,8 @@ class Result:
         gradients at points near x: see ``bundle``.
     multipliers : Multipliers
     success : bool
-        Whether the constraints hold and the conditions of an optimum do, to the tolerances. A local
-        solution, where the problem is not convex.
+        Whether the constraints hold and the conditions of an optimum do, to the tolerances: a
+        stationary point, as a rule a local minimum, where the problem is not convex.
     status : str
         How it ended, as a sentence.
     iterations, evaluations, gradients : int
@@ -85,7 +85,8 @@ class Progress:
     fun, violation : float
         At the iterate.
     kkt : float
-        The residual of the conditions of an optimum, as far as it is known there.
+        ‖∇f + Jᵀy‖ with the prices y of the last step, a rough reading of the conditions; nan where
+        it is not known.
     step : float
         Length of the step along its direction.
     mu : float

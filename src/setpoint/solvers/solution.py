@@ -38,7 +38,8 @@ class Solution:
     paid : numpy.ndarray
         (m,) what the penalty paid for a unit of each in the mean over the last round, μ times the
         share of steps in which it was broken: a second reading of the multipliers, coarser (to
-        μ / steps), which does not mind kinks. It means nothing where gradients were clipped.
+        μ / steps), which does not mind kinks. It means nothing where gradients were clipped, and is
+        0 where SQP took the steps.
     strength : float
         ω, the weight of the regulariser in the end.
     stationarity, complementarity : float

@@ -6,12 +6,15 @@ import math
 import time
 from dataclasses import dataclass, field
 
-UNBOUNDED = -1e20  #: an objective below this at a point that keeps the constraints has no minimum
+UNBOUNDED = -1e20  #: an objective below this falls without end
 
 
 CONSTANT = (
     "; as far as autograd sees the objective does not depend on x: it is constant, or detached"
 )
+
+
+AT_ONCE = "; x0 is stationary as it is, be it a minimum, a saddle or a maximum: another tells more"
 
 
 @dataclass
@@ -67,7 +70,7 @@ def exhausted(kkt: float, kinks: int) -> str:
 
 def stuck(kkt: float, bad: bool) -> str:
     """No step lowers the merit, and the conditions do not hold."""
-    why = "the gradients may be wrong, or the functions jump"
+    why = "the gradients may be wrong, or the functions jump, or draw numbers as dropout does"
     if bad:
         why = "the functions gave nan or inf at points that were tried, which are no numbers"
     return (

@@ -121,12 +121,9 @@ class Run:
         self.begin(x)
         here = [len(x), *self.functions.count, self.settings.memory or 0]
         if list(state["shape"]) != here:
-            raise DataError(
-                "resume: the state has {} variables, {} equations, {} inequalities and {} pairs of "
-                "the Hessian (0: all), this problem {}, {}, {} and {}".format(
-                    *state["shape"], *here
-                )
-            )
+            words = "{} variables, {} equations, {} inequalities, {} pairs of the Hessian (0: all)"
+            there = words.format(*state["shape"])
+            raise DataError(f"resume: the state has {there}; this problem {words.format(*here)}")
         if not self.begun:
             return
         self.begun = False  # until all of it is back
@@ -249,8 +246,12 @@ class Run:
         self._arrive(found)
         if self.mu > 1:  # the gradients at x0 may have been small by chance
             self.mu = min(self.mu, max(1.0, self._first_mu()))
-        if not self._breaks(after) and (found.endless or after.f <= ending.UNBOUNDED):
+        falls = found.endless or after.f <= ending.UNBOUNDED
+        if falls and not self._breaks(after):
             self.status = ending.unbounded(after.f)
+        elif falls:  # away from the constraints: back to where it broke them least, and μ down
+            self.point, self.hessian = self.best, self._fresh()
+            self._not_feasible(1e-3)
         elif self.still >= STALL:
             self._no_step()
 
@@ -269,11 +270,13 @@ class Run:
 
     def _keep(self, point: Evaluated) -> None:
         """The best so far."""
-        if self._rank(point) < self._rank(self.best):
+        best = self.best
+        if self._breaks(best):  # of those that break the constraints alike the first stays
+            better = not self._breaks(point) or point.total < (1 - 1e-9) * best.total
+        else:
+            better = not self._breaks(point) and point.f < best.f
+        if better:
             self.best = point
-
-    def _rank(self, point: Evaluated) -> tuple[float, float]:
-        return (point.total if self._breaks(point) else 0.0), point.f
 
     # --- the search -------------------------------------------------------------------------------
 
@@ -324,6 +327,8 @@ class Run:
             left = self.looking.left(found)
         if left <= settings.tolerance and found.gap <= self._close():
             self.status, self.success = ending.solved(found.kkt, len(found.points)), True
+            if not self.iteration:
+                self.status += ending.AT_ONCE
             self.best, self.found, self.fresh_look = point, found, True
         return self.success
 
@@ -375,10 +380,10 @@ class Run:
         fell = before.merit(mu) - self.point.merit(mu)
         return fell > 1e-12 * (1e-3 + abs(before.merit(mu)))
 
-    def _not_feasible(self) -> None:
+    def _not_feasible(self, lower: float = 0.1) -> None:
         """Lower μ where that can still mend it; say infeasible where it cannot."""
         if self.mu > LEAST_MU:
-            self.mu *= 0.1
+            self.mu *= lower
             self.hessian = self._fresh()
             return
         self.status = ending.infeasible(self.best.total)
