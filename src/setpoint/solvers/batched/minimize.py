@@ -23,10 +23,11 @@ from setpoint.solvers.batched.hessian import Memory, memory_for
 from setpoint.solvers.batched.result import BatchedResult, BatchedState, End, sentences
 from setpoint.solvers.batched.rows import Rows
 from setpoint.solvers.batched.run import Limits, Run
-from setpoint.solvers.batched.stationarity import residual
+from setpoint.solvers.batched.stationarity import residual, unbalanced
 from setpoint.solvers.batched.steering import Place
 
 EVERY = 10  #: calls of the functions from one look at the rows to the next
+CALLS = 20  #: of the functions for each step that a row may take, at most
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,12 @@ def minimize_batched(
     data : tuple of torch.Tensor
         What the functions are given beside x, cut with its rows.
     tolerance : float, optional
-        On the KKT residual, relative to the greater of 1 and ‖∇f‖; 1e-6, in float32 1e-3.
+        On each coordinate of the KKT residual, relative to 1 + the sizes of what it is the sum of;
+        1e-6, in float32 1e-3.
     feasibility : float, optional
         By how much a constraint may be broken; 1e-6, in float32 1e-5.
     max_iterations, max_evaluations : int
-        The most steps of a row, and the most calls of the functions.
+        The most steps of a row, and the most calls of the functions: twenty a step by default.
     lowest : float
         A row whose f falls below this at a feasible point is unbounded.
     hessian : "auto", "full" or int
@@ -110,6 +112,8 @@ def minimize_batched(
     >>> found.x.round(decimals=4).tolist()
     [[1.0, 0.0], [0.3, 0.4]]
     """
+    if max_evaluations is not None and (not is_real(max_evaluations) or max_evaluations < 1):
+        raise KindError(f"max_evaluations={max_evaluations!r}: a whole number, 1 or more")
     x0 = _checked(x0, data)
     flat = x0.detach().reshape(len(x0), -1)
     box = box_for(bounds, x0)
@@ -133,7 +137,8 @@ def minimize_batched(
     book = _Book(functions, box, limits)
     run = Run.start(functions, x, weights, box, memory, limits)
     book.evaluations = 1
-    book.fill(run, callback, max_evaluations)
+    most = CALLS * (limits.iterations + 10) if max_evaluations is None else max_evaluations
+    book.fill(run, callback, most)
     return book.result(x0.shape)
 
 
@@ -152,7 +157,7 @@ class _Book:
         self,
         run: Run,
         callback: Callable[[BatchedProgress], Any] | None,
-        most: int | None,
+        most: int,
     ) -> None:
         """Run until every row has ended; the rows are only looked at every few calls."""
         rows, memory = run.rows, run.memory
@@ -162,7 +167,7 @@ class _Book:
             run.looked()
             done = run.rows.code != 0
             number = int(done.sum())
-            out = most is not None and self.evaluations >= most
+            out = self.evaluations >= most
             told = callback and callback(
                 BatchedProgress(self.evaluations, len(done) - number, kept + number)
             )
@@ -187,7 +192,7 @@ class _Book:
                 if number == len(done):
                     break
                 run.take((~done).nonzero()[:, 0])
-            left = EVERY if most is None else min(EVERY, most - self.evaluations)
+            left = min(EVERY, most - self.evaluations)
             for _ in range(left):
                 run.tick()
             self.evaluations += left
@@ -208,9 +213,10 @@ class _Book:
         at = Place(x, values.f.detach(), values.v.detach(), *values.gradients())
         violation = merit.greatest(at.v, equal)
         forces = rows.step.y * settled  # elsewhere the point is another than the last
-        kkt, multipliers = residual(at, rows.step.mu, forces, self.box, equal, limits.feasibility)
+        force, multipliers = residual(at, rows.step.mu, forces, self.box, equal, limits.feasibility)
+        kkt = force.norm(dim=-1)
         holds = violation <= limits.feasibility
-        small = kkt <= limits.tolerance * at.g.norm(dim=-1).clamp_min(1)
+        small = unbalanced(force, at, multipliers) <= limits.tolerance
         calm = torch.tensor([End.PRECISION, End.ITERATIONS, End.EVALUATIONS], device=x.device)
         code = torch.where(
             torch.isin(rows.code, calm) & small & holds, int(End.STATIONARY), rows.code
@@ -247,6 +253,8 @@ def _checked(x0: Tensor, data: tuple[Tensor, ...]) -> Tensor:
         raise DataError(
             f"x0 has shape {tuple(x0.shape)}: (B, *shape) with B and all of shape 1 or more"
         )
+    if not isinstance(data, tuple):
+        raise KindError(f"data is a {type(data).__name__}: a tuple of tensors, (tensor,) of one")
     for k, d in enumerate(data):
         if not isinstance(d, Tensor) or d.ndim == 0 or len(d) != len(x0):
             shape = tuple(d.shape) if isinstance(d, Tensor) else type(d).__name__

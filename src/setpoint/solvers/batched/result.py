@@ -69,7 +69,8 @@ class BatchedResult:
     multipliers : torch.Tensor
         (B, p + q) λ of the inequalities, then ν of the equalities, in units of f.
     success : torch.Tensor
-        (B,) whether a row is feasible and stationary.
+        (B,) whether a row is feasible and stationary by the gradients at x itself. At a kink these
+        are not small: such a row ends because no step lowers the penalty, and says so.
     status : list of str
         A sentence for each row.
     iterations : torch.Tensor

@@ -17,7 +17,7 @@ from setpoint.solvers.batched.hessian import Memory
 from setpoint.solvers.batched.line_search import CURVATURE, DECREASE, Search
 from setpoint.solvers.batched.result import End
 from setpoint.solvers.batched.rows import Best, Rows
-from setpoint.solvers.batched.stationarity import stuck
+from setpoint.solvers.batched.stationarity import stuck, unbalanced
 from setpoint.solvers.batched.steering import Place, Step, steer
 
 LEVELS = 4  #: ways to fall back, see ``steer``
@@ -140,7 +140,8 @@ class Run:
             reach = at.x + rows.search.t[:, None] * step.d
             content = content | ((reach < self.box.low) | (reach > self.box.high)).any(-1)
         accepted = enough & content & (rows.code == 0)
-        runaway = low & ~endless  # only the penalty falls without end: f must weigh less
+        # only the penalty falls without end: f must weigh less, as long as it can
+        runaway = low & ~endless & (step.mu > LEAST)
         self._remember(rows, to, x, accepted)
         stalled = fallen <= 4 * torch.finfo(x.dtype).eps * (step.mu * at.f).abs()
         moved = replace(
@@ -151,6 +152,7 @@ class Run:
             level=torch.zeros_like(rows.level),
         )
         rows = rows.merged(accepted & ~runaway, moved).ended(endless, End.UNBOUNDED)
+        rows = replace(rows, iterations=rows.iterations + (runaway & (rows.code == 0)).long())
         lighter = (step.mu / 10).clamp_min(LEAST)
         mu = torch.where(runaway, lighter, step.mu)
         rows = replace(rows, step=replace(rows.step, mu=mu))
@@ -203,11 +205,11 @@ class Run:
         """End the rows that are done."""
         limits, at, step = self.limits, rows.at, rows.step
         violation = merit.greatest(at.v, self.equal)
-        scale = at.g.norm(dim=-1).clamp_min(1)
-        force = step.force.norm(dim=-1) / step.mu
+        mu = step.mu[:, None]
+        left = unbalanced(step.force / mu, at, step.y / mu)
         slack = (step.y * at.v).abs().sum(-1) / step.mu
         tolerance = limits.tolerance
-        still = (force <= tolerance * scale) & (slack <= tolerance * at.f.abs().clamp_min(1))
+        still = (left <= tolerance) & (slack <= tolerance * at.f.abs().clamp_min(1))
         holds = violation <= limits.feasibility
         return (
             rows.ended(still & holds, End.STATIONARY)

@@ -22,7 +22,7 @@ PASSES = 3
 def residual(
     at: Place, mu: Tensor, y: Tensor, box: Box | None, equal: Tensor, near: float
 ) -> tuple[Tensor, Tensor]:
-    """The residual (B,) and the multipliers (B, p).
+    """The residual (B, n) and the multipliers (B, p).
 
     An inequality is active where c >= −near, or where the last step gave it a force y > 0.
     Multipliers are sought up to 2/μ: a penalty of weight 1/μ is exact for no greater ones.
@@ -41,7 +41,18 @@ def residual(
     force = merit.pulled(one, at.g, lam, j)
     if box is not None:
         force = force * box.free(at.x, force)
-    return force.norm(dim=-1), lam
+    return force, lam
+
+
+def unbalanced(force: Tensor, at: Place, lam: Tensor) -> Tensor:
+    """(B,) the residual coordinate by coordinate, beside what it is made of.
+
+        maxᵢ |forceᵢ| / (1 + |∇f|ᵢ + Σⱼ |λⱼ ∇vⱼ|ᵢ)
+
+    A steep slope that a bound or a constraint holds says nothing of the other coordinates.
+    """
+    made = at.g.abs() + torch.einsum("bp,bpn->bn", lam.abs(), at.j.abs())
+    return (force.abs() / (1 + made)).amax(-1)
 
 
 def stuck(at: Place, box: Box | None, equal: Tensor, tolerance: float) -> Tensor:

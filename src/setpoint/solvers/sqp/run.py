@@ -356,6 +356,8 @@ class Run:
         if not good and self._rescued(found):
             return
         self.found, self.fresh_look, self.success = found, True, good
+        if good:  # not one that is lower by what it breaks the constraints within their tolerance
+            self.best = self.point
         count = int((found.weights[:, 0] > 1e-9).sum())
         self.status = (
             ending.exhausted(found.kkt, count)
