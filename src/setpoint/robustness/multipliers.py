@@ -8,8 +8,8 @@ once, in a fixed number of passes:
   s = 0 never passes the root and ends on it after finitely many steps;
 - ``root``: any decreasing function with its slope. Newton inside a bracket that at least halves.
 
-On a CPU a search ends when no row moves any more; on a GPU asking would wait for the device, so all
-passes are made.
+On a CPU a search ends when no row moves any more; on a GPU asking waits for the device, so it is
+asked every eight passes.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from torch import Tensor
 
 #: Passes of a search; rows with n pixels need at most n + 1 in ``fill`` and rarely more than ten.
 PASSES = 40
+#: Passes on a device that has to be waited for, until it is asked whether all rows are done.
+ASKED = 8
 #: Passes in which Newton is trusted; from one side it converges without closing its bracket.
 _TRUSTED = 9
 
 Slope = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
-def settled(moves: Tensor) -> bool:
-    """Whether no row moves, asked only where asking is free."""
-    return moves.device.type == "cpu" and not bool(moves.any())
+def settled(moves: Tensor, turn: int) -> bool:
+    """Whether no row moves, asked where asking is free, and now and then where it is not."""
+    return (moves.device.type == "cpu" or turn % ASKED == ASKED - 1) and not bool(moves.any())
 
 
 def fill(weights: Tensor, rates: Tensor, caps: Tensor, wanted: Tensor) -> Tensor:
@@ -58,7 +60,7 @@ def fill(weights: Tensor, rates: Tensor, caps: Tensor, wanted: Tensor) -> Tensor
     caps = torch.where(rates > 0, caps, 0.0)  # what does not rise is never filled
     gains, held = weights * rates, weights * caps
     ends = caps / rates.clamp(min=torch.finfo(caps.dtype).tiny)
-    for _ in range(PASSES):
+    for turn in range(PASSES):
         rising = ends > level[:, None]
         slope = (gains * rising).sum(1)
         missing = wanted - (held * (~rising)).sum(1)
@@ -67,7 +69,7 @@ def fill(weights: Tensor, rates: Tensor, caps: Tensor, wanted: Tensor) -> Tensor
         after = torch.where(wanted > 0, torch.maximum(after, level), 0.0)
         after = torch.where((missing <= 0) & (slope <= 0), level, after)
         moved, level = after != level, after
-        if settled(moved):
+        if settled(moved, turn):
             break
     return level
 
@@ -111,6 +113,6 @@ def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Te
             width = high - low
         after = torch.where(inside, newton, 0.5 * (low + high))
         at = torch.where(found, at, after)
-        if settled(~found):
+        if settled(~found, turn):
             break
     return at

@@ -123,13 +123,13 @@ def _shrunk(size: Tensor, price: Tensor, p: float) -> Tensor:
         at = torch.minimum(size.pow(1.0 / power), size / price.clamp(min=1e-30))
     rounding = 4.0 * torch.finfo(size.dtype).eps
     linear, curved = (1.0, price) if p > 2.0 else (price, 1.0)
-    for _ in range(_INNER):
+    for turn in range(_INNER):
         tangent = curved * at.pow(power - 1.0)
         value = linear * at + tangent * at - size
         slope = linear + power * tangent
         after = torch.where(slope > 0, at - value / slope, at).clamp(min=0.0)
         moved, at = at - after > rounding * at, after
-        if settled(moved):
+        if settled(moved, turn):
             break
     return at if p > 2.0 else at.pow(power)
 
