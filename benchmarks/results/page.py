@@ -11,6 +11,8 @@ from benchmarks.results import papers, peers, portfolio, proof, ranking, regress
 from benchmarks.results.figures import table
 from benchmarks.results.recording import FOLDER, Recording, read
 from benchmarks.results.section import Section, missing
+from benchmarks.robustness import page as robustness
+from benchmarks.solver import page as solver
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 Make = Callable[[Recording], Section]
@@ -48,6 +50,8 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
         name: (make, title, f"python -m benchmarks.exact {name.removeprefix('exact-')} --record")
         for name, (make, title) in exact.SECTIONS.items()
     },
+    "Constrained and non-smooth": solver.SECTIONS,
+    "Robustness": robustness.SECTIONS,
     "Regression": {
         "regression": (
             regression.regression,
