@@ -21,7 +21,7 @@ SETUPS = {
     "attacks": "sh benchmarks/robustness/setup_attacks.sh",
     "pygranso": "sh benchmarks/solver/setup_pygranso.sh",
 }
-IMAGES = {"attacks": 200, "pygranso": 10}
+IMAGES = {("pygranso", "max"): 30, ("pygranso", "min"): 10}  #: the first ones; elsewhere all
 OURS, UNION, SINGLE = "ours", "union of the others", "PyGRANSO"
 CHEAPER = 20.0  #: times less CPU an image than PyGRANSO
 EVEN = 1e-6  #: radii that differ by less, relatively, are even
@@ -69,7 +69,7 @@ def theirs(peer: str, form: str, table: str, norm: str, console: Any) -> Points:
             return {}
         POINTS.mkdir(parents=True, exist_ok=True)
         module = f"benchmarks.robustness.{peer}_side"
-        words = form, table, norm, str(IMAGES[peer]), str(file)
+        words = form, table, norm, str(IMAGES.get((peer, form), 200)), str(file)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         command = [str(python), "-W", "ignore", "-m", module, *words]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

@@ -19,10 +19,10 @@ ABOUT = {
     "max": f"{PROTOCOL} and distance ≤ ε (1 + 1e-6). Others at their defaults and with a large "
     "budget (100 steps; 5 restarts of APGD-CE, FAB and the projected attack, all nine classes by "
     "APGD-T and FAB-T). torchattacks has no APGD for ℓ₁ and its FAB stops there, so that its runs "
-    "are called one by one. PyGRANSO: 10 images, one start, 100 iterations, the box folded.",
+    "are called one by one. PyGRANSO on the first images, one start, 100 iterations, the box folded.",
     "min": f"{PROTOCOL}; no success is a radius of ∞. Large budgets: DDN 1000 steps, FMN the best, "
     "image by image, of four step lengths with 300 steps each. Closer and farther: images on which "
-    "ours is, beyond 1e-6. PyGRANSO: 10 images, one start, 100 iterations, the box folded.",
+    "ours is, beyond 1e-6. PyGRANSO on the first images, one start, 100 iterations, the box folded.",
     "perceptual": f"{PROTOCOL} and d ≤ ε (1 + 1e-6), d the distance between the features of a "
     "second network. A penalty attack and a projected attack after Laidlaw et al. 2021. Passes: "
     "images through either network, forwards, for each image. Large: ours with 10 restarts and "

@@ -11,8 +11,8 @@ from benchmarks.results.section import Section, how
 TITLE = "`minimize` beside PyGRANSO"
 ABOUT = (
     "The same functions from the same starts, float64; CPU seconds of the solve alone on one "
-    "thread, one process a run, the sides in turns, medians. PyGRANSO at its defaults or as its own "
-    "examples set it; its limits of iterations and tolerances are ours as well. Violation: the "
+    "thread, one process a run, the sides in turns, medians. PyGRANSO at its defaults or as its "
+    "own examples set it; its limits of iterations and tolerances are ours as well. Violation: the "
     "greatest of max(c, 0) and |e|. Ratios are medians over the rounds."
 )
 

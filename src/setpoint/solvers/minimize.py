@@ -21,7 +21,7 @@ from setpoint.solvers.augmented.calling import solved
 from setpoint.solvers.result import Multipliers, Progress, Result
 from setpoint.solvers.sqp import quadratic
 from setpoint.solvers.sqp.ending import Limits
-from setpoint.solvers.sqp.functions import Functions
+from setpoint.solvers.sqp.functions import Functions, host
 from setpoint.solvers.sqp.run import Run, Settings
 from setpoint.solvers.sqp.solver import FULL, MEMORY
 from setpoint.solvers.sqp.steering import Box
@@ -185,9 +185,9 @@ def _result(run: Run, plan: str) -> Result:
     if found is None:
         paid, low, high, kkt, bundle = np.zeros(m), np.zeros(n), np.zeros(n), math.nan, None
     else:
-        paid, low, high = (_host(t) for t in (found.multipliers, found.low, found.high))
+        paid, low, high = (host(t) for t in (found.multipliers, found.low, found.high))
         kkt = found.kkt
-        bundle = (_host(found.points), _host(found.weights)) if len(found.points) > 1 else None
+        bundle = (host(found.points), host(found.weights)) if len(found.points) > 1 else None
     multipliers = Multipliers(paid[k:], paid[:k], low, high)
     return Result(
         functions.given(best.x),
@@ -205,10 +205,6 @@ def _result(run: Run, plan: str) -> Result:
         bundle,
         run.state(),
     )
-
-
-def _host(x: Tensor) -> np.ndarray:
-    return x.double().cpu().numpy()
 
 
 def _chosen(method: Any, batches: Any) -> tuple[str, str]:

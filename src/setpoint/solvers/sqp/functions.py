@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -251,6 +252,11 @@ class Functions:
                 f"{self.count[0]} and {self.count[1]} before; their number must stay the same"
             )
         self.count = equal, other
+
+
+def host(x: Tensor) -> np.ndarray:
+    """A tensor as numbers for scipy and the quadratic programs."""
+    return x.double().cpu().numpy()
 
 
 def _jacobian(rows: Tensor | None, leaves: Sequence[Tensor], m: int) -> Tensor:

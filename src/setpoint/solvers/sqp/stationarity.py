@@ -22,11 +22,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.solvers.sqp import quadratic
+from setpoint.solvers.sqp.functions import host
 from setpoint.solvers.sqp.steering import Box
 
 RADIUS = 1e-4  #: of the points whose gradients are taken together, relative to the size of x
@@ -143,7 +143,7 @@ def stationarity(
     low[count + len(owner) :][both] = -torch.inf
     high = torch.full_like(cost, torch.inf)
     high[:count] = 1.0
-    y = quadratic.hull(_host(A), _host(cost), _host(low), _host(high), count, solver)
+    y = quadratic.hull(host(A), host(cost), host(low), host(high), count, solver)
     weight = torch.as_tensor(y).to(x)
     r = weight @ A
     weights = x.new_zeros((count, 1 + m))
@@ -170,10 +170,6 @@ def _rows(near: Sequence[Near], points: Tensor, which: Tensor, like: Tensor) -> 
     if int(points.max()) == 0:
         return near[0].J[which]
     return torch.stack([p.J for p in near])[points, which]
-
-
-def _host(x: Tensor) -> np.ndarray:
-    return x.double().cpu().numpy()
 
 
 def _off(near: Sequence[Near]) -> tuple[Tensor, Tensor]:

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from setpoint.solvers.sqp import merit, quadratic
-from setpoint.solvers.sqp.functions import Evaluated
+from setpoint.solvers.sqp.functions import Evaluated, host
 from setpoint.solvers.sqp.hessian import Hessian
 
 ENOUGH = 0.1  #: share of the violation, or of what can be gained of it, that a direction must gain
@@ -120,8 +120,8 @@ class Steering:
         #: ∇f, the gradients of the constraints, and those of the bounds that are in the dual
         self.rows = torch.cat([point.gradient()[None], point.jacobian()])
         self.Hrows = hessian.apply(self.rows.T)  # (n, 1 + m)
-        self.K = _host(self.rows @ self.Hrows)
-        self.values = _host(point.v)
+        self.K = host(self.rows @ self.Hrows)
+        self.values = host(point.v)
         self.lows = np.where(np.arange(self.m) < equations, -1.0, 0.0)
         self.highs = np.ones(self.m)
         self.held = torch.zeros(0, dtype=torch.long, device=self.x.device)  # bounds in the dual
@@ -205,18 +205,14 @@ class Steering:
         sign[len(ups) :] = -1.0
         bound = torch.cat([self.box.high[ups], self.box.low[downs]])
         fresh = self.hessian.columns(index) * sign  # (n, k)
-        side, corner = _host(self.rows @ fresh), _host(sign[:, None] * fresh[index])
+        side, corner = host(self.rows @ fresh), host(sign[:, None] * fresh[index])
         self.K = np.block([[self.K, side], [side.T, corner]])
         rows = self.x.new_zeros((len(index), len(self.x)))
         rows[torch.arange(len(index), device=index.device), index] = sign
         self.rows, self.Hrows = torch.cat([self.rows, rows]), torch.cat([self.Hrows, fresh], 1)
-        self.values = np.concatenate([self.values, _host(sign * (self.x[index] - bound))])
+        self.values = np.concatenate([self.values, host(sign * (self.x[index] - bound))])
         self.lows = np.concatenate([self.lows, np.zeros(len(index))])
         self.highs = np.concatenate([self.highs, np.full(len(index), np.inf)])
         self.held, self.sign = torch.cat([self.held, index]), torch.cat([self.sign, sign])
         if self.guess is not None:
             self.guess = np.concatenate([self.guess, np.zeros(len(index))])
-
-
-def _host(x: Tensor) -> np.ndarray:
-    return x.double().cpu().numpy()
