@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,19 @@ from setpoint._core.words import did_you_mean, listing
 def imported(spec: str, option: str) -> Any:
     """The function that ``package.module:function`` names, seen from here first."""
     module, _, name = spec.partition(":")
-    if not module or not name or " " in spec:
+    if not module or not name or " " in spec or module.startswith("."):
         raise KindError(f'{option} is of the form package.module:function; got "{spec}".')
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.insert(0, here)  # a script's own folder is on it, that of a command is not
+        # a script's own folder is on it, that of a command is not; last, so that a file that lies
+        # here takes nobody's place
+        sys.path.append(here)
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:  # whatever that code raises
         raise FileError(
-            f'{option} {spec}: cannot import "{module}" ({error}); run this where Python finds it, '
-            "or set PYTHONPATH."
+            f'{option} {spec}: cannot import "{module}" ({type(error).__name__}: {error}); run '
+            "this where Python finds it, or set PYTHONPATH."
         ) from error
     for part in name.split("."):
         if not hasattr(found, part):
@@ -43,6 +46,16 @@ def imported(spec: str, option: str) -> Any:
     if not callable(found):
         raise KindError(f"{option} {spec} cannot be called; it has to be a function.")
     return found
+
+
+def called(spec: str, option: str, *given: Any) -> Any:
+    """What the function that is named gives."""
+    make = imported(spec, option)
+    try:
+        return make(*given)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise KindError(f"{option} {spec} raised {type(error).__name__}: {said}") from error
 
 
 def read_model(path: Path, factory: str, device: str) -> Any:
@@ -58,8 +71,7 @@ def read_model(path: Path, factory: str, device: str) -> Any:
             f'"{path.name}" is not read: only .safetensors is, as other files of weights can run '
             "code. safetensors.torch.save_model(model, path) writes one."
         )
-    make = imported(factory, "--factory")
-    model = make()
+    model = called(factory, "--factory")
     if not isinstance(model, torch.nn.Module):
         raise KindError(
             f"--factory {factory} gave a {type(model).__name__}; it has to give a torch module."
@@ -71,7 +83,7 @@ def read_model(path: Path, factory: str, device: str) -> Any:
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise FileError(
-            f'the weights of "{path}" do not fit what --factory {factory} makes: {reason}.'
+            f'the weights of "{path}" do not fit what --factory {factory} makes: {reason}'
         ) from error
     try:
         return model.to(device)
@@ -95,10 +107,14 @@ def read_arrays(path: Path, images: str, labels: str) -> tuple[np.ndarray, np.nd
                     raise FileError(
                         f'"{path}" holds {listing(names)} and no "{name}"; say {option} NAME.'
                     )
-            return file[images], file[labels]
+            found = file[images], file[labels]
+            for name, array in zip((images, labels), found, strict=True):
+                if not array.ndim:
+                    raise FileError(f'"{name}" in "{path}" is one number; it holds one an image.')
+            return found
     except FileError:
         raise
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise FileError(f'"{path}" cannot be read as .npz: {error}.') from error
 
 
@@ -113,7 +129,9 @@ def claim(out: Path | None, force: bool) -> None:
         raise FileError(f'cannot write to "{there}"; name another folder as --out.')
     if not out.is_dir() or not any(out.iterdir()):
         return
-    if not (out / "robustness.json").is_file():
+    from setpoint.robustness.storage import FILES
+
+    if not {p.name for p in out.iterdir()} <= set(FILES):
         raise FileError(f'"{out}" holds other files; name a new folder as --out.')
     if not force:
         raise FileError(f'"{out}" holds an evaluation; say --force to replace it.')

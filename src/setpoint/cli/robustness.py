@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint.cli.brought import claim, imported, read_arrays, read_model
+from setpoint.cli.brought import called, claim, imported, read_arrays, read_model
 from setpoint.cli.debugging import Debug
 from setpoint.cli.lasting import in_words
 from setpoint.cli.live import Bar
@@ -105,7 +105,7 @@ def robustness(
     high: Annotated[
         float, typer.Option(metavar="V", help="Greatest value of a pixel.", rich_help_panel=DATA)
     ] = 1.0,
-    radius: Annotated[
+    no_radius: Annotated[
         bool,
         typer.Option(
             "--no-radius",
@@ -153,8 +153,8 @@ def robustness(
     x, y = read_arrays(data, images, labels)
     made = read_model(model, factory, device)
     settings = {
-        "attacks": ["auto", *(imported(spec, "--beside")(made) for spec in beside or ())],
-        "radius": not radius,
+        "attacks": ["auto", *(called(spec, "--beside", made) for spec in beside or ())],
+        "radius": not no_radius,
         "loss": loss,
         "restarts": restarts,
         "iterations": iterations,

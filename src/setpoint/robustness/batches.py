@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.robustness.beside import seeded
+from setpoint.robustness.beside import put_back
 from setpoint.robustness.calls import Attack, Call, points_of
 from setpoint.robustness.found import Found
 from setpoint.robustness.judge import Judge, Judged
@@ -165,6 +165,7 @@ class _Part:
         """Run it, judge, keep; which images of the batch were tried and which beaten."""
         tally, began = self.bench.tallies[self.number], time.perf_counter()
         tried, won = (torch.zeros_like(standing.won) for _ in range(2))
+        again = False
         try:
             for found in points_of(self._answer(rows), len(rows)):
                 judged = self._judged(found, rows)
@@ -175,13 +176,17 @@ class _Part:
         except torch.OutOfMemoryError:
             if len(rows) < 2:
                 raise
-            halves = [self(standing, half) for half in rows.chunk(2)]
-            return halves[0][0] | halves[1][0], halves[0][1] | halves[1][1]
+            again = True
         except Exception as error:  # an attack that fails costs the others nothing; it is named
-            what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            tally.failures[what] = tally.failures.get(what, 0) + len(rows)
+            again = self.attack.ours and len(rows) > 1  # one image must not cost the whole batch
+            if not again:
+                what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                tally.failures[what] = tally.failures.get(what, 0) + len(rows)
         finally:
             tally.seconds += time.perf_counter() - began
+        if again:  # not inside the handler, whose traceback holds all that the call had
+            halves = [self(standing, half) for half in rows.chunk(2)]
+            return halves[0][0] | halves[1][0], halves[0][1] | halves[1][1]
         return tried, won
 
     def _answer(self, rows: Tensor) -> Any:
@@ -198,7 +203,7 @@ class _Part:
             [_APART * self.bench.seed + self.first + row for row in rows.tolist()],
             self.said,
         )
-        call = self.attack.call if self.attack.ours else seeded(self.attack.call)
+        call = self.attack.call if self.attack.ours else put_back(self.attack.call)
         return call(given)
 
     def _judged(self, found: Found | Tensor, rows: Tensor) -> Judged:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
+from torch import nn
 
 from setpoint._core.errors import KindError
 from setpoint.robustness.calls import Attack, Call
@@ -98,14 +99,33 @@ def _plain(attack: Any, takes: Iterable[str]) -> Callable[[Call], Any]:
     return call
 
 
-def seeded(call: Callable[[Call], Any]) -> Callable[[Call], Any]:
-    """The call with torch's generators set by the seed, and put back afterwards."""
+def put_back(call: Callable[[Call], Any]) -> Callable[[Call], Any]:
+    """The call with torch's generators set by the seed; they and the model as before afterwards.
+
+    Attacks that train on the side leave a model in training mode, with gradients in its weights.
+    """
 
     def run(given: Call) -> Any:
         devices = [given.x.device] if given.x.is_cuda else []
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(given.seed)
-            return call(given)
+        parts = list(given.model.modules()) if isinstance(given.model, nn.Module) else []
+        modes = [part.training for part in parts]
+        weights = [(w, w.grad, w.requires_grad) for part in parts[:1] for w in part.parameters()]
+        buffers = [(x, x.clone()) for part in parts[:1] for x in part.buffers()]
+        for w, _, _ in weights:
+            w.grad = None  # what backward adds up is then its own
+        try:
+            with torch.random.fork_rng(devices):
+                torch.manual_seed(given.seed)
+                return call(given)
+        finally:
+            for part, mode in zip(parts, modes, strict=True):
+                part.training = mode
+            for w, slope, wanted in weights:
+                w.grad = slope
+                w.requires_grad_(wanted)
+            with torch.no_grad():
+                for x, before in buffers:
+                    x.copy_(before)
 
     return run
 

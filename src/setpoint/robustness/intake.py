@@ -55,7 +55,8 @@ def read_images(images: Any, low: float, high: float) -> Tensor:
         row = int((~x.isfinite()).flatten(1).any(1).nonzero()[0])
         raise DataError(f"X holds a pixel that is no finite number in image {row}; leave it out")
     least, greatest = float(x.amin()), float(x.amax())
-    if least < low or greatest > high:
+    ends = torch.tensor([low, high], dtype=torch.float64).to(x.dtype)
+    if least < min(low, float(ends[0])) or greatest > max(high, float(ends[1])):
         worst = least if low - least > greatest - high else greatest
         raise DataError(
             f"X holds {worst:g} and the box is [{low:g}, {high:g}]; {_way_out(least, greatest)}"
@@ -130,6 +131,7 @@ def read_distance(distance: Any) -> Distance:
 
 def read_eps(eps: Any) -> tuple[float, ...]:
     """Radii above 0, the least first."""
+    eps = eps.tolist() if isinstance(eps, Tensor | np.ndarray) else eps
     many = list(eps) if isinstance(eps, Iterable) and not isinstance(eps, str) else [eps]
     many = [e.item() if isinstance(e, Tensor | np.generic) else e for e in many]
     if not many:
@@ -205,8 +207,18 @@ def home_of(model: Any, x: Tensor) -> tuple[torch.device, torch.dtype]:
     if isinstance(model, nn.Module):
         for weights in (*model.parameters(), *model.buffers()):
             if weights.is_floating_point():
-                return weights.device, weights.dtype
-    return x.device, x.dtype
+                return weights.device, _fine(weights.dtype)
+    return x.device, _fine(x.dtype)
+
+
+def _fine(kind: torch.dtype) -> torch.dtype:
+    """Refuse a precision in which a pixel is rounded by as much as an attack moves it."""
+    if torch.finfo(kind).bits < 32:
+        raise KindError(
+            f"the model or the images are in {kind}, which rounds a pixel by as much as an attack "
+            "moves it; give model.float() and images in float32"
+        )
+    return kind
 
 
 @contextmanager
@@ -215,7 +227,8 @@ def as_evaluated(model: Any) -> Iterator[tuple[str, ...]]:
     if not isinstance(model, nn.Module):
         yield ()
         return
-    training = [part for part in model.modules() if part.training]
+    modes = [(part, part.training) for part in model.modules()]
+    training = [part for part, mode in modes if mode]
     names = sorted({type(part).__name__ for part in training if _moody(part)})
     said = (
         "the model was in training mode and was run in evaluation mode, as "
@@ -226,8 +239,8 @@ def as_evaluated(model: Any) -> Iterator[tuple[str, ...]]:
     try:
         yield said if names else ()
     finally:
-        for part in training:
-            part.training = True
+        for part, mode in modes:
+            part.training = mode
 
 
 def _moody(part: nn.Module) -> bool:

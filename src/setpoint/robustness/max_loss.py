@@ -22,7 +22,7 @@ from setpoint.robustness.found import Found
 from setpoint.robustness.general import general_max_loss
 from setpoint.robustness.losses import checked_loss
 from setpoint.robustness.pace import Pace
-from setpoint.robustness.posed import pose, radii
+from setpoint.robustness.posed import checked, pose, radii
 from setpoint.robustness.probe import BATCH, Model
 from setpoint.robustness.projections import project
 
@@ -100,8 +100,10 @@ def max_loss(
     if measure.p is None:
         return general_max_loss(
             model, x, y, measure, eps, loss=loss, target=target, restarts=restarts,
-            iterations=iterations, seed=seed, low=low, high=high, progress=progress, **options,
+            iterations=iterations, seed=seed, low=low, high=high, batch=batch, progress=progress,
+            **options,
         )  # fmt: skip
+    checked(options, restarts, iterations, rivals)
     posed = pose(model, x, y, target, low, high, seed, soft=soft, batch=batch)
     reach = radii(eps, len(x), x)
     if not len(x):

@@ -21,7 +21,7 @@ from setpoint.robustness.found import Found
 from setpoint.robustness.general import general_min_radius
 from setpoint.robustness.nearing import Course, Nearest, near
 from setpoint.robustness.pace import Pace
-from setpoint.robustness.posed import Posed, pose
+from setpoint.robustness.posed import Posed, checked, pose
 from setpoint.robustness.probe import BATCH, Model
 from setpoint.robustness.projections import reach
 from setpoint.robustness.racing import heats, race
@@ -98,8 +98,9 @@ def min_radius(
     if measure.p is None:
         return general_min_radius(
             model, x, y, measure, target=target, restarts=restarts, iterations=iterations,
-            seed=seed, low=low, high=high, progress=progress, **options,
+            seed=seed, low=low, high=high, batch=batch, progress=progress, **options,
         )  # fmt: skip
+    checked(options, restarts, iterations, rivals)
     posed = pose(model, x, y, target, low, high, seed, batch=batch)
     if not len(x):
         return Found(x, x.new_zeros(0), x.new_zeros(0), torch.zeros(0, dtype=torch.long), 0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, KindError
+from setpoint._core.reals import is_real
 from setpoint.robustness.losses import margin
 from setpoint.robustness.probe import BATCH, Model, Probe
 from setpoint.robustness.rows import Rows
@@ -88,15 +90,18 @@ def pose(
     labels = y if target is None else _labels("target", target, x)
     logits = probe.logits(clean) if len(clean) else clean.new_zeros(0, 2)
     _within(labels, logits)
-    if not bool(torch.isfinite(logits).all()):
-        bad = int((~torch.isfinite(logits)).any(1).nonzero()[0])
+    margins = probe.sign * margin(logits, labels)
+    # a class at −inf never wins, and does no harm
+    steady = torch.isfinite(margins) & ~(logits.isnan() | (logits == torch.inf)).any(1)
+    if not bool(steady.all()):
+        bad = int((~steady).nonzero()[0])
         raise DataError(
             f"the model's logits for image {bad} are not finite ({logits[bad].tolist()}): "
             "there is no margin to attack"
         )
-    floor = _ROUNDINGS * torch.finfo(x.dtype).eps * logits.abs().amax(1).to(x.dtype)
+    size = torch.where(logits.isfinite(), logits.abs(), 0.0).amax(1)
+    floor = _ROUNDINGS * torch.finfo(x.dtype).eps * size.to(x.dtype)
     rows = Rows(clean, least - clean, greatest - clean, labels, floor)
-    margins = probe.sign * margin(logits, labels)
     return Posed(rows, logits, margins, probe, tuple(x.shape[1:]), _seeds(seed, len(x)))
 
 
@@ -171,3 +176,13 @@ def radii(eps: float | Tensor, count: int, like: Tensor) -> Tensor:
     if not bool(((given >= 0) & (given < math.inf)).all()):
         raise DataError(f"eps is {eps}: a radius is a finite number, not below 0")
     return given.expand(count)
+
+
+def checked(options: dict[str, Any], restarts: int, iterations: int, rivals: int) -> None:
+    """Refuse what an attack for norms would pass over in silence."""
+    for name in options:
+        raise KindError(f"{name}= is not known, or is for a distance that is a function")
+    numbers = {"restarts": (restarts, 0), "iterations": (iterations, 1), "rivals": (rivals, 1)}
+    for name, (number, least) in numbers.items():
+        if not is_real(number) or number < least or number % 1:
+            raise KindError(f"{name}={number!r}: a whole number, {least} or more")

@@ -144,4 +144,4 @@ class Probe:
             )
         if logits.shape[1] < 2:
             raise DataError("the model gives one logit: an attack needs two classes or more")
-        return logits
+        return logits.to(rows.dtype)  # autocast, or a head in double precision

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint._core.errors import DataError, SetpointError
 from setpoint.robustness.batches import Bench, flat_spots
 from setpoint.robustness.calls import Attack
 from setpoint.robustness.events import Listener, Progress
@@ -47,12 +48,29 @@ class Run:
         check_classes(self.labels, first.shape[1])
         if self.targets is not None:
             check_classes(self.targets, first.shape[1], "targets")
-        self.bench.judge.measure(few, few)  # a distance of the wrong shape says so now
+        self._alike(few)
         apart = float((first - second).abs().nan_to_num().max())
         if apart > 1e-4 * (1.0 + float(first.abs().nan_to_num().max())):
             self.said.append(
                 f"the model answers the same images otherwise from call to call (logits differ by "
                 f"{apart:.2g}): the figures hold for the answers it happened to give"
+            )
+
+    def _alike(self, few: Tensor) -> None:
+        """Refuse a distance of another shape, or not 0 between an image and itself."""
+        name = self.bench.judge.distance.name
+        try:
+            own = self.bench.judge.measure(few, few)
+        except SetpointError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"the distance {name} raised {type(error).__name__}: {error}"
+            ) from error
+        if not bool(((own >= 0) & (own <= self.bench.eps[0])).all()):  # a nan is neither
+            raise DataError(
+                f"the distance {name} is {float(own[0]):g} between an image and itself, where a "
+                f"distance is 0 (eps is {self.bench.eps[0]:g})"
             )
 
     def all(self) -> None:

@@ -58,7 +58,7 @@ class Scored:
 
     def _logits(self, z: Tensor) -> Tensor:
         self.forwards += len(z)
-        return self._model(z)
+        return self._model(z).to(z.dtype)
 
 
 @dataclass(frozen=True)
