@@ -1,0 +1,123 @@
+"""Who takes part: a name, a method of ``restore`` and the options that make it this way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Way:
+    """A row of the table.
+
+    Attributes
+    ----------
+    method : str
+        Of ``restore``.
+    title : str
+        For the page.
+    ours : bool
+    grid : tuple of dict
+        What is tried in tuning; four points for everybody that has something to tune.
+    options : mapping
+        What makes it this way, beside settings.
+    prior : "diffusion" or "flow"
+    cost : float
+        About how long it takes, to begin with the longest.
+    short : mapping
+        Options for a dry run and for warming up.
+    """
+
+    method: str
+    title: str
+    ours: bool
+    grid: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prior: str = "diffusion"
+    cost: float = 1.0
+    short: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _points(name: str, *values: Any) -> tuple[dict[str, Any], ...]:
+    return tuple({name: value} for value in values)
+
+
+def _pairs(one: str, first: tuple[Any, Any], other: str, second: tuple[Any, Any]) -> Any:
+    return tuple({one: a, other: b} for a in first for b in second)
+
+
+FEW = {"iterations": 3}
+GUIDED = (
+    {"rule": "norm", "scale": 0.5},
+    {"rule": "norm", "scale": 1.0},
+    {"rule": "level", "spread": 0.3},
+    {"rule": "level", "spread": 1.0},
+)
+SAMPLES = 4
+#: of dps in the table, where the time of a device is short
+STEPS = 250
+WAYS: dict[str, Way] = {
+    "dmplug": Way(
+        "dmplug",
+        "DMPlug",
+        True,
+        _points("learning_rate", 0.02, 0.05, 0.1, 0.2),
+        {"iterations": 500},
+        cost=40,
+        short=FEW,
+    ),
+    "constrained": Way(
+        "constrained",
+        "constrained",
+        True,
+        _points("slack", 0.8, 1.0, 1.2, 1.5),
+        cost=60,
+        short=FEW,
+    ),
+    "fmplug": Way(
+        "fmplug",
+        "FMPlug",
+        True,
+        _points("time", 0.2, 0.35, 0.5, 0.65),
+        prior="flow",
+        cost=50,
+        short=FEW,
+    ),
+    "tv": Way(
+        "tv",
+        "total variation",
+        False,
+        _points("discrepancy", 0.6, 0.8, 1.0, 1.2),
+        cost=5,
+        short=FEW,
+    ),
+    "nearest": Way("nearest", "nearest training image", False, cost=4),
+    "dip": Way(
+        "dip",
+        "deep image prior",
+        False,
+        _points("rate", 0.002, 0.005, 0.01, 0.02),
+        {"iterations": 1500},
+        cost=50,
+        short=FEW,
+    ),
+    "dps": Way("dps", "DPS, one sample", False, GUIDED, {"iterations": STEPS}, cost=6, short=FEW),
+    "dps-mean": Way(
+        "dps",
+        f"DPS, mean of {SAMPLES}",
+        False,
+        GUIDED,
+        {"iterations": STEPS, "samples": SAMPLES},
+        cost=45,
+        short=FEW,
+    ),
+    "pnp": Way(
+        "pnp",
+        "plug-and-play",
+        False,
+        _pairs("splitting", ("hqs", "admm"), "strength", (0.3, 1.0)),
+        cost=3,
+        short=FEW,
+    ),
+}

@@ -1,0 +1,150 @@
+"""Deep image prior:  min_θ ‖A(f_θ(n)) − y‖²,  f_θ an untrained network, n fixed noise.
+
+A network finds smooth images before noisy ones (Ulyanov et al. 2018), so the answer is in when one
+stops: at the least windowed moving variance of the images (ES-WMV, Wang et al. 2023). The input is
+jittered a little at every step, and what is reported is a running mean of the images, as in the
+original. Blind: the unknowns are optimised with θ.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError
+from setpoint.restoration.baselines.ground import rows, space_of, whole_number
+from setpoint.restoration.baselines.hourglass import Hourglass
+from setpoint.restoration.stopping import WindowedVariance
+from setpoint.restoration.task import Outcome, Task
+
+_INPUT = 0.1  # the input is uniform noise of this size
+_LOOK = 50  # steps between two looks at whether all images have stopped
+
+
+def deep_image_prior(
+    task: Task,
+    *,
+    iterations: int = 3000,
+    rate: float = 0.01,
+    window: int = 100,
+    patience: int = 1000,
+    jitter: float = 0.03,
+    average: float = 0.99,
+    width: int = 64,
+    inputs: int = 32,
+    unknowns_rate: float = 0.01,
+) -> Outcome:
+    """Restore by an untrained network, one an image.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be restored.
+    iterations : int
+        Steps of Adam at most.
+    rate : float
+        Adam's, on the weights.
+    window, patience : int
+        Of the stopping rule.
+    jitter : float
+        Deviation of the noise added to the input at each step.
+    average : float
+        Weight of the past in the running mean of images; 0 reports the images themselves.
+    width : int
+        Channels of the network.
+    inputs : int
+        Channels of its input.
+    unknowns_rate : float
+        Adam's rate on the unknowns of a blind operator.
+    """
+    whole_number("iterations", iterations)
+    network, noise, draw = _made(task, width, inputs)
+    unknowns = task.forward.start(len(task.y), task.y) if task.forward.blind else None
+    groups: list[dict] = [{"params": list(network.parameters()), "lr": rate}]
+    if unknowns is not None:
+        unknowns = unknowns.detach().clone().requires_grad_()
+        groups.append({"params": [unknowns], "lr": unknowns_rate})
+    optimizer = torch.optim.Adam(groups)
+    stop = WindowedVariance(window=window, patience=patience)
+    run = _Kept(average)
+    task.watch.steps = iterations
+    for step in range(iterations):
+        moved = noise + jitter * torch.randn(
+            noise.shape, dtype=noise.dtype, device=noise.device, generator=draw
+        )
+        with torch.enable_grad():
+            image = _squashed(task, network(moved))
+            residual = task.forward.residual(image, task.y, unknowns)
+            grads = torch.autograd.grad(residual.sum(), [p for g in groups for p in g["params"]])
+        for parameter, grad in zip([p for g in groups for p in g["params"]], grads, strict=True):
+            parameter.grad = grad
+        mean = run.averaged(image.detach(), step)
+        task.watch(step, mean, residual.detach(), residual.detach())
+        stop.update(step, image.detach())
+        run.keep(stop.best_step, step, mean, unknowns)
+        optimizer.step()
+        if step % _LOOK == _LOOK - 1 and bool(stop.done.all()):
+            break
+    return run.outcome(stop, step + 1)
+
+
+def _made(task: Task, width: int, inputs: int) -> tuple[Hourglass, Tensor, torch.Generator]:
+    """The networks and their inputs; sides below 8 are not halved."""
+    space, draw, y = space_of(task), task.generator("network"), task.y.real
+    channels, height, wide = space.shape
+    if min(height, wide) < 4:
+        raise DataError(
+            f"images of {height} × {wide} are too small for a network that halves their sides: "
+            "they must be at least 4 × 4 for the deep image prior."
+        )
+    scales = max(1, min(4, int(min(height, wide)).bit_length() - 3))
+    network = Hourglass(len(y), inputs, channels, widths=(width,) * scales, draw=draw, like=y)
+    shape = (len(y), inputs, height, wide)
+    noise = _INPUT * torch.rand(shape, dtype=y.dtype, device=y.device, generator=draw)
+    return network, noise, draw
+
+
+def _squashed(task: Task, out: Tensor) -> Tensor:
+    """What the network gives, in the declared range."""
+    space = space_of(task)
+    return space.low + 2 * space.half * out.sigmoid() if space.bounded else out
+
+
+class _Kept:
+    """The running mean of the images, and what it was at the step chosen for each."""
+
+    def __init__(self, average: float) -> None:
+        self.average = average
+        self.mean: Tensor | None = None
+        self.image: Tensor | None = None
+        self.unknowns: Tensor | None = None
+
+    def averaged(self, image: Tensor, step: int) -> Tensor:
+        """The running mean, without the pull of its start."""
+        weight = min(self.average, step / (step + 10.0))
+        self.mean = image if self.mean is None else weight * self.mean + (1 - weight) * image
+        return self.mean
+
+    def keep(self, best: Tensor, step: int, image: Tensor, unknowns: Tensor | None) -> None:
+        """Take this step where it is the best so far."""
+        now = best == step
+        if self.image is None:
+            self.image = image
+            self.unknowns = None if unknowns is None else unknowns.detach().clone()
+            return
+        self.image = torch.where(rows(now, image), image, self.image)
+        if unknowns is not None and self.unknowns is not None:
+            # unknowns shared by the batch go with its first image
+            which = now[: len(unknowns), None]
+            self.unknowns = torch.where(which, unknowns.detach(), self.unknowns)
+
+    def outcome(self, stop: WindowedVariance, taken: int) -> Outcome:
+        """The record."""
+        assert self.image is not None
+        return Outcome(
+            image=self.image,
+            unknowns=self.unknowns,
+            chosen=stop.best_step,
+            why=["least windowed variance (ES-WMV)"] * len(self.image),
+            status=f"{taken} steps of an untrained network, stopped by ES-WMV",
+        )

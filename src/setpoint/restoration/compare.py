@@ -1,0 +1,303 @@
+"""Several methods on one measurement, and which of them came nearest to the truth, if it is known.
+
+Methods are ranked by mean PSNR at the iterate each selected by itself, never by the oracle's. The
+first is called better than the second where the paired difference exceeds two standard errors.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.words import did_you_mean, listing
+from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error
+from setpoint.restoration.options import checked_options
+from setpoint.restoration.record import Restored
+from setpoint.restoration.restoring import METHODS, restore
+from setpoint.restoration.scores import Range
+from setpoint.restoration.sheet import plot_sheet
+from setpoint.restoration.storage import Setting, write_folder
+
+SURE = 2.0  #: standard errors by which the first has to lead
+
+
+@dataclass(frozen=True, repr=False)
+class Compared:
+    """What every method made of one measurement.
+
+    Attributes
+    ----------
+    restored : dict
+        Method -> its record, in the order they were asked for.
+    evaluations : dict
+        Method -> its scores; empty without the truth.
+    failed : dict
+        Method -> the sentence why it could not be used here.
+    measurement : Tensor (B, ...)
+    truth : Tensor (B, C, H, W) or None
+    noise : object
+        As it was given.
+    stopped : bool
+        Whether the user stopped it: methods after the last one here were not begun.
+    """
+
+    restored: dict[str, Restored]
+    evaluations: dict[str, Evaluation]
+    failed: dict[str, str]
+    measurement: Tensor
+    truth: Tensor | None = None
+    noise: Any = None
+    stopped: bool = False
+    asked: tuple[str, ...] = field(default=())
+
+    @property
+    def range(self) -> Range:
+        """Declared range of the images."""
+        return next(iter(self.restored.values())).range
+
+    @property
+    def best(self) -> str | None:
+        """The method with the greatest mean PSNR; None without the truth."""
+        ranked = self.ranking()
+        return ranked[0] if ranked else None
+
+    def ranking(self) -> list[str]:
+        """Methods by mean PSNR at the selected iterate, the best first; empty without the truth."""
+        means = {name: float(found.psnr.mean()) for name, found in self.evaluations.items()}
+        return sorted(means, key=lambda name: -means[name])
+
+    def lead(self) -> tuple[float, float | None] | None:
+        """How far the first is before the second: mean paired difference in dB, standard error."""
+        ranked = self.ranking()
+        if len(ranked) < 2:
+            return None
+        first, second = (self.evaluations[name].psnr for name in ranked[:2])
+        return mean_and_error(torch.where(first == second, 0.0, first - second))
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a method: figures as (mean, standard error), None where there are none."""
+        rows = []
+        for name, found in self.restored.items():
+            scored = self.evaluations.get(name)
+            figures = scored.summary() if scored else {"residual": mean_and_error(found.residual)}
+            rows.append(
+                {
+                    "method": name,
+                    **{key: figures.get(key) for key in COLUMNS},
+                    "seconds": found.seconds,
+                    "seconds_per_image": found.seconds / len(found.image),
+                    "status": found.status,
+                }
+            )
+        return rows
+
+    def verdict(self) -> str:
+        """Which method came nearest to the truth, and whether that can be told from chance."""
+        if self.truth is None:
+            return (
+                "The truth is not known, so nothing here says which method is nearest to it: the "
+                "least residual may be the one that fits the noise best."
+            )
+        ranked, lead = self.ranking(), self.lead()
+        best = f"{ranked[0]} has the greatest PSNR at the selected iterate"
+        if lead is None:
+            return f"{ranked[0]} is the only method here."
+        gap, error = lead
+        if gap == 0:
+            return f"{ranked[0]} and {ranked[1]} have the same PSNR at the selected iterate."
+        ahead = f"{best}, {gap:.2f} dB before {ranked[1]}"
+        if error is None:
+            return f"{ahead}, on one image: that says nothing of others."
+        if gap > SURE * error:
+            many = len(self.evaluations[ranked[0]].psnr)
+            return f"{ahead} (s.e. of the paired difference {error:.2f} dB, {many:,} images)."
+        return (
+            f"{ahead}, which is within two standard errors ({error:.2f} dB): on so few images the "
+            "two cannot be told apart."
+        )
+
+    def sentences(self) -> list[str]:
+        """Figures of every method, then the verdict, then what could not be used."""
+        told = [
+            str(self.evaluations[name])
+            if name in self.evaluations
+            else f"{name}: residual {float(found.residual.double().mean()):.4g}."
+            for name, found in self.restored.items()
+        ]
+        failed = [f"{name} could not be used: {why}" for name, why in self.failed.items()]
+        return [*told, self.verdict(), *failed]
+
+    def plot(self, names: Sequence[str] = (), count: int = 8) -> Any:
+        """The contact sheet as a matplotlib figure: truth, measurement, every method."""
+        return plot_sheet(self, names, count)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        setting: Setting | None = None,
+        force: bool = False,
+    ) -> Path:
+        """Write images, record, contact sheet and page as a folder, whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+            A new one, or with ``force`` one that this wrote before.
+        setting : Setting, optional
+            What was asked, in words for the record.
+        """
+        if setting is None:
+            found = next(iter(self.restored.values()))
+            digits = len(str(len(found.image) - 1))
+            names = tuple(f"{at:0{digits}d}" for at in range(len(found.image)))
+            noise = "unknown" if self.noise is None else str(self.noise)
+            shape = " × ".join(map(str, found.shape))
+            setting = Setting("a tensor", repr(found.operator), f"images of {shape}", noise, names)
+        return write_folder(self, setting, Path(folder), force)
+
+    def __repr__(self) -> str:
+        many = len(self.measurement)
+        return f"<Compared {', '.join(self.restored)} on {many:,} images; best: {self.best}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+COLUMNS = ("psnr", "ssim", "residual", "manifold", "oracle_psnr", "oracle_ssim")
+
+
+def compare(
+    y: Any,
+    operator: Any,
+    prior: Any,
+    methods: Sequence[str] = ("dmplug", "tv"),
+    truth: Any = None,
+    *,
+    noise: Any = None,
+    seed: int = 0,
+    trail: int = 10,
+    training: Any = None,
+    iterations: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> Compared:
+    """Restore by several methods and set them side by side.
+
+    Parameters
+    ----------
+    y, operator, prior, noise, seed
+        As :func:`setpoint.restoration.restore` takes them; the same for every method.
+    methods : sequence of str
+        Names in ``METHODS``.
+    truth : tensor (B, C, H, W), optional
+        For the scores. It is taken out after the last method is done, and no method sees it.
+    trail : int
+        Every so many iterates one is kept for the oracle, where there is a truth; 0 keeps none.
+    training : tensor (N, C, H, W), optional
+        Images for the method ``nearest``.
+    iterations : int, optional
+        For every method that iterates; each has its own number without it.
+    options : mapping, optional
+        Method -> its own options.
+    callback : callable, optional
+        As that of ``restore``, called with the name of the method first.
+
+    Returns
+    -------
+    Compared
+        A method that this prior or operator does not serve is named there with its reason; an error
+        is raised where that is so for all of them.
+    """
+    names = checked_methods(methods)
+    strange = [key for key in options or {} if key not in names]
+    if strange:
+        raise KindError(f'options= names "{strange[0]}", which is none of {listing(names, 20)}.')
+    given = {name: _options(name, training, iterations, options) for name in names}
+    kept = trail if truth is not None else 0
+    restored: dict[str, Restored] = {}
+    failed: dict[str, str] = {}
+    first: SetpointError | None = None
+    stopped = False
+    for name in names:
+        told = None if callback is None else _named(callback, name)
+        try:
+            restored[name] = restore(
+                y,
+                operator,
+                prior,
+                noise=noise,
+                method=name,
+                seed=seed,
+                trail=kept,
+                callback=told,
+                **given[name],
+            )
+        except SetpointError as error:
+            failed[name], first = str(error), first or error
+            continue
+        except KeyboardInterrupt:
+            if not restored:
+                raise
+            stopped = True
+            break
+        if restored[name].interrupted:
+            stopped = True
+            break
+    if not restored and first is not None:
+        raise first
+    scores = (
+        {}
+        if truth is None
+        else {name: evaluate(found, truth, prior) for name, found in restored.items()}
+    )
+    shown = None if truth is None else torch.as_tensor(truth)
+    return Compared(
+        restored, scores, failed, torch.as_tensor(y), shown, noise, stopped, tuple(names)
+    )
+
+
+def checked_methods(methods: Sequence[str]) -> list[str]:
+    """Names of methods that there are, each once."""
+    if isinstance(methods, str):
+        methods = [methods]
+    names = list(dict.fromkeys(methods))
+    if not names:
+        raise KindError(f"no method is named; there are {listing(METHODS)}.")
+    for name in names:
+        if name not in METHODS:
+            hint = did_you_mean(name, METHODS, f"there are {listing(METHODS, 20)}.")
+            raise KindError(f'there is no method "{name}"; {hint}')
+    return names
+
+
+def _options(
+    name: str,
+    training: Any,
+    iterations: int | None,
+    options: Mapping[str, Mapping[str, Any]] | None,
+) -> dict[str, Any]:
+    """What a method is called with: its own options, and the shared ones that it knows."""
+    known = inspect.signature(METHODS[name]).parameters
+    shared = {"training": training, "iterations": iterations}
+    made = {key: value for key, value in shared.items() if value is not None and key in known}
+    own = dict((options or {}).get(name, {}))
+    checked_options(name, METHODS[name], own)
+    if "training" in known and {**made, **own}.get("training") is None:
+        raise DataError(f'"{name}" looks among training images: give them as training=.')
+    return made | own
+
+
+def _named(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def told(*given: Any, **more: Any) -> Any:
+        return callback(name, *given, **more)
+
+    return told

@@ -1,0 +1,202 @@
+"""DMPlug: the seed whose image explains y (Wang et al. 2024, arXiv:2405.16749).
+
+    min_z  r(z)                            r = ‖A(R(z)) − y‖²/m
+    min_z  m r(z)/(2 σ²) + weight · Ω      where a regulariser or a penalty is asked for
+
+R is the prior, a few deterministic steps as one function. With Ω = ½‖z‖² and weight 1 the second
+is the posterior mode of z. The seed is kept on its shell ‖z‖ = √d (:mod:`.shell`); which iterate
+is selected is said by the windowed variance (:mod:`.stopping`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError
+from setpoint.restoration import shell as shells
+from setpoint.restoration.descent import Kept, descend
+from setpoint.restoration.quasi_newton import quasi_newton
+from setpoint.restoration.regularisers import image_term, seed_energy
+from setpoint.restoration.search import Search, variance
+from setpoint.restoration.stopping import WindowedVariance
+from setpoint.restoration.task import Outcome, Task
+
+OPTIMISERS = ("adam", "lbfgs")
+
+
+def dmplug(
+    task: Task,
+    *,
+    regulariser: object = None,
+    weight: float = 1.0,
+    optimiser: str = "adam",
+    iterations: int = 500,
+    learning_rate: float = 0.05,
+    shell: str | None = "auto",
+    stopping: bool | None = True,
+    window: int = 20,
+    patience: int = 100,
+    copies: int = 1,
+    memory: int = 10,
+    start: Tensor | None = None,
+) -> Outcome:
+    """Search for the seed.
+
+    Parameters
+    ----------
+    task : Task
+        What is restored.
+    regulariser : None, "seed" or callable
+        Ω, see :mod:`.regularisers`.
+    weight : float
+        Of Ω.
+    optimiser : "adam" or "lbfgs"
+        The second is the batched quasi-Newton solver.
+    iterations : int
+        The most steps.
+    learning_rate : float
+        Of Adam.
+    shell : "auto", "project", "penalty" or None
+        What keeps ‖z‖ near √d; "auto" projects where there is no regulariser of the seed.
+    stopping : bool
+        Whether ES-WMV ends the search and selects; otherwise the least objective is selected and
+        Adam's rate falls to zero. Of "lbfgs", which ends by itself, the end is selected.
+    window, patience : int
+        Of ES-WMV.
+    copies : int
+        Seeds searched from for each image; the image is their mean.
+    memory : int
+        Pairs of "lbfgs".
+    start : torch.Tensor, optional
+        (copies · B, *seed_shape) seeds to start from.
+    """
+    if optimiser not in OPTIMISERS:
+        raise DataError(f"optimiser={optimiser!r} is not known: say 'adam' or 'lbfgs'.")
+    if shell == "auto":
+        shell = None if regulariser == "seed" else "project"
+    if shell not in shells.SHELLS:
+        raise DataError(f"shell={shell!r} is not known: say 'project', 'penalty' or None.")
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise DataError(f"iterations={iterations!r} must be a whole number, 1 or more.")
+    search = Search(task, copies, shell)
+    rows = search.start(_start(task, search, start))
+    objective = _objective(task, search, regulariser, weight, shell)
+    if optimiser == "lbfgs":
+        return _by_quasi_newton(search, rows, objective, iterations, memory)
+    kept = descend(
+        search,
+        rows,
+        objective,
+        iterations=iterations,
+        learning_rate=learning_rate,
+        stopping=WindowedVariance(window, patience) if stopping else None,
+        project=_projection(search) if shell == "project" else None,
+        shared=search.shared(),
+        decay=not stopping,
+    )
+    return describe(kept, bool(stopping), iterations, window, patience)
+
+
+def _start(task: Task, search: Search, start: Tensor | None) -> Tensor:
+    if start is None:
+        return task.seeds(search.copies)
+    want = (search.copies * search.batch, *task.prior.seed_shape)
+    if tuple(start.shape) != want:
+        raise DataError(
+            f"start has shape {tuple(start.shape)} and {want} is needed: one seed for each image "
+            "and copy."
+        )
+    return start.detach().to(search.like)
+
+
+def _objective(
+    task: Task, search: Search, regulariser: object, weight: float, shell: str | None
+) -> Callable[..., Tensor]:
+    """The function of rows, images and residuals that both ways minimise."""
+    if regulariser is None and shell != "penalty":
+        return lambda v, image, residual, rows=None: residual
+    spread, _ = variance(task)
+    half = (task.forward.count / (2 * spread)).expand(search.batch).repeat(search.copies)
+    term = None if regulariser in (None, "seed") else image_term(regulariser)
+
+    def objective(v: Tensor, image: Tensor, residual: Tensor, rows: Tensor | None = None) -> Tensor:
+        scale = half if rows is None else half[rows]
+        total = scale * residual
+        if regulariser == "seed":
+            total = total + weight * seed_energy(search.seed(v))
+        elif term is not None:
+            total = total + weight * term(image)
+        if shell == "penalty":
+            total = total + shells.penalty(search.seed(v))
+        return total
+
+    return objective
+
+
+def _projection(search: Search) -> Callable[[Tensor], None]:
+    def project(v: Tensor) -> None:
+        v[:, : search.free] = shells.project(v[:, : search.free])
+
+    return project
+
+
+def _by_quasi_newton(
+    search: Search, rows: Tensor, objective: Callable[..., Tensor], iterations: int, memory: int
+) -> Outcome:
+    solved = quasi_newton(
+        search,
+        rows,
+        objective,
+        iterations=iterations,
+        evaluations=4 * iterations,
+        memory=memory,
+        tolerance=1e-8 if rows.dtype == torch.float64 else 1e-5,
+        feasibility=None,
+    )
+    unknowns = search.unknowns(solved.rows)
+    last = torch.full((search.batch,), solved.calls - 1, device=rows.device)
+    words = ["interrupted: the last point called" if solved.interrupted else "the solver's end"]
+    return Outcome(
+        search.mean(solved.images),
+        search.first(search.seed(solved.rows), solved.residual),
+        None if unknowns is None else search.first(unknowns, solved.residual),
+        last,
+        words * search.batch,
+        f"{'interrupted after' if solved.interrupted else 'ended after'} {solved.calls} calls.",
+        solved.interrupted,
+    )
+
+
+def describe(kept: Kept, stopping: bool, iterations: int, window: int, patience: int) -> Outcome:
+    """What was selected, why, and how it ended, in words."""
+    step = [int(k) for k in kept.step]
+    if not stopping:
+        why = [f"the least objective of {kept.seen} steps"] * len(step)
+        end = f"all {kept.seen} steps were made" if not kept.interrupted else ""
+    else:
+        assert kept.done is not None
+        over = [bool(done) for done in kept.done]
+        why = [
+            f"least variance of a window of {window} steps, not lower for {patience} more"
+            if done
+            else f"least variance of a window of {window} steps so far"
+            if kept.seen >= window
+            else f"the last of {kept.seen} steps: fewer than the window of {window}"
+            for done in over
+        ]
+        end = f"{sum(over)} of {len(over)} images had stopped by themselves"
+        if not all(over) and not kept.interrupted:
+            end += f"; iterations={iterations} ended the others: raise it to let them go on"
+    status = f"Interrupted after {kept.seen} steps" if kept.interrupted else f"{kept.seen} steps"
+    return Outcome(
+        kept.image,
+        kept.seed,
+        kept.unknowns,
+        kept.step,
+        why,
+        f"{status}{'; ' if end else ''}{end}.",
+        kept.interrupted,
+    )

@@ -1,0 +1,170 @@
+"""Scores of a restoration against the truth: at the selected iterate, and beside it the oracle's.
+
+The oracle is the iterate that the truth itself would pick. Nobody who restores has the truth, so an
+oracle figure is no result: it says what a perfect stopping rule could have had, no more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError
+from setpoint.restoration.record import Restored
+from setpoint.restoration.scores import SMALLEST, Range, manifold_distance, psnr, ssim
+
+NEARBY = 0.1  #: noise at which the distance to the manifold is taken, as a part of the range
+
+#: columns of a summary that are no result
+ORACLE = ("oracle_psnr", "oracle_ssim")
+FIGURES = ("psnr", "ssim", "residual", *ORACLE, "manifold")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of B images.
+
+    Attributes
+    ----------
+    method : str
+    psnr : Tensor (B,)
+        Of the selected iterate, in dB.
+    ssim : Tensor (B,) or None
+        Of the selected iterate; None for images too small for its window.
+    residual : Tensor (B,)
+        Root mean squared, in the units of the measurement.
+    oracle_psnr, oracle_ssim : Tensor (B,) or None
+        The best that any kept iterate has, **each at its own iterate**, the selected one included:
+        never below the selected. None without a trail.
+    oracle_step : Tensor (B,) or None
+        Iterate of the best PSNR.
+    manifold : Tensor (B,) or None
+        Distance to the manifold; None without a prior that denoises.
+    seconds : float
+        Of the whole restoration.
+    """
+
+    method: str
+    psnr: Tensor
+    ssim: Tensor | None
+    residual: Tensor
+    oracle_psnr: Tensor | None
+    oracle_ssim: Tensor | None
+    oracle_step: Tensor | None
+    manifold: Tensor | None
+    seconds: float
+
+    @property
+    def images(self) -> int:
+        """B."""
+        return len(self.psnr)
+
+    def summary(self) -> dict[str, tuple[float, float | None]]:
+        """Mean and standard error over images of every figure that is there.
+
+        The standard error is None for one image and where the mean is infinite.
+        """
+        columns = {name: getattr(self, name) for name in FIGURES}
+        return {name: mean_and_error(x) for name, x in columns.items() if x is not None}
+
+    def __str__(self) -> str:
+        told = {name: _told(*pair) for name, pair in self.summary().items()}
+        many = "1 image" if self.images == 1 else f"{self.images:,} images"
+        said = f"{self.method}, {many}: PSNR {told['psnr']} dB"
+        said += f", SSIM {told['ssim']}" if "ssim" in told else ""
+        said += f", residual {told['residual']}"
+        said += f", distance to the manifold {told['manifold']}" if "manifold" in told else ""
+        if "oracle_psnr" in told:
+            also = f", SSIM {told['oracle_ssim']}" if "oracle_ssim" in told else ""
+            said += f"; oracle (picked by the truth): PSNR {told['oracle_psnr']} dB{also}"
+        return f"{said}."
+
+
+def evaluate(
+    restored: Restored,
+    truth: Any,
+    prior: Any = None,
+    *,
+    range: Range | None = None,
+    sigma: float | None = None,
+) -> Evaluation:
+    """Score a restoration against the truth.
+
+    Parameters
+    ----------
+    restored : Restored
+        With a trail where the oracle is asked for: ``restore(..., trail=10)`` keeps every tenth
+        iterate.
+    truth : tensor (B, C, H, W)
+        In the range of the images.
+    prior : Prior, optional
+        For the distance to the manifold, where it denoises.
+    range : (float, float), optional
+        That of the record without it.
+    sigma : float, optional
+        Noise of that denoiser; a tenth of the range without it.
+
+    Returns
+    -------
+    Evaluation
+    """
+    box = restored.range if range is None else range
+    image = restored.image
+    truth = torch.as_tensor(truth)
+    if tuple(truth.shape) != tuple(image.shape):
+        raise DataError(
+            f"the truth has shape {tuple(truth.shape)}, and {tuple(image.shape)} was restored."
+        )
+    truth = truth.to(image.device)
+    found = psnr(image, truth, box)
+    alike = ssim(image, truth, box) if min(image.shape[-2:]) >= SMALLEST else None
+    best, best_alike, step = _oracle(restored, truth, box, found, alike)
+    distance = None
+    if getattr(prior, "denoise", None) is not None:
+        sigma = NEARBY * (box[1] - box[0]) if sigma is None else sigma
+        distance = manifold_distance(image, prior, sigma)
+    residual = restored.residual.detach().double()
+    return Evaluation(
+        restored.method, found, alike, residual, best, best_alike, step, distance, restored.seconds
+    )
+
+
+def _oracle(
+    restored: Restored, truth: Tensor, box: Range, found: Tensor, alike: Tensor | None
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The best PSNR and SSIM over the trail and the selected image, and the step of the former."""
+    trail = restored.trail
+    if trail is None:
+        return None, None, None
+    best, best_alike = found.clone(), None if alike is None else alike.clone()
+    step = restored.chosen.to(found.device).clone()
+    for at, image in zip(restored.trail_steps, trail, strict=True):
+        image = image.to(truth)
+        value = psnr(image, truth, box)
+        step = torch.where(value > best, torch.as_tensor(at, device=step.device).to(step), step)
+        best = torch.maximum(best, value)
+        if best_alike is not None:
+            best_alike = torch.maximum(best_alike, ssim(image, truth, box))
+    return best, best_alike, step
+
+
+def mean_and_error(x: Tensor) -> tuple[float, float | None]:
+    """Mean and standard error of a sample; no error for one value, or an infinite mean.
+
+    >>> import torch
+    >>> mean_and_error(torch.tensor([1.0, 3.0]))
+    (2.0, 1.0)
+    """
+    x = x.detach().double()
+    mean = float(x.mean())
+    if len(x) < 2 or not math.isfinite(mean):
+        return mean, None
+    return mean, float(x.std(correction=1)) / math.sqrt(len(x))
+
+
+def _told(mean: float, error: float | None) -> str:
+    return f"{mean:.4g}" if error is None else f"{mean:.4g} ± {error:.2g}"

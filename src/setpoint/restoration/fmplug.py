@@ -1,0 +1,136 @@
+"""FMPlug: a flow from a start that already looks like the image (Wan et al. 2025).
+
+    x(z, t) = flow from time t to 1, started at  t · x̂ + (1 − t) · z,     z and t both sought
+
+x̂ is a rough image made of y (:mod:`.rough`), in the network's units; t says how far it is trusted.
+The seed stays Gaussian: by the anchor form of :mod:`.constrained`, or on its shell with Adam.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError, KindError
+from setpoint.restoration import shell as shells
+from setpoint.restoration.constrained import outcome
+from setpoint.restoration.descent import descend
+from setpoint.restoration.dmplug import describe
+from setpoint.restoration.priors.protocol import column
+from setpoint.restoration.quasi_newton import quasi_newton
+from setpoint.restoration.regularisers import seed_energy
+from setpoint.restoration.rough import rough
+from setpoint.restoration.search import Search, variance
+from setpoint.restoration.stopping import WindowedVariance
+from setpoint.restoration.task import Outcome, Task
+
+
+class WarmSearch(Search):
+    """Rows v = (z, logit t, s·u)."""
+
+    def __init__(self, task: Task, copies: int, time: float, shell: str | None) -> None:
+        super().__init__(task, copies, shell)
+        prior = task.prior
+        if not hasattr(prior, "carry"):
+            raise KindError(
+                f"fmplug needs a flow: {type(prior).__name__} has no carry(x, t). Load one, such "
+                'as load_prior("mnist-flow"), or use method="dmplug".'
+            )
+        if not 0 < time < 1:
+            raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")
+        self.first_time = math.log(time / (1 - time))
+        self.rough = prior.from_image(rough(task)).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
+        self.seeds = self.free
+        self.free += 1  # unknowns begin one later
+
+    def start(self, seeds: Tensor) -> Tensor:
+        """Rows at the first time."""
+        flat = seeds.reshape(len(seeds), -1)
+        return super().start(torch.cat([flat, flat.new_full((len(flat), 1), self.first_time)], 1))
+
+    def seed(self, v: Tensor) -> Tensor:
+        """The seeds alone."""
+        z = v[:, : self.seeds].reshape(-1, *self.task.prior.seed_shape)
+        return shells.project(z) if self.shell == "project" else z
+
+    def image(self, v: Tensor, rows: Tensor | None = None) -> Tensor:
+        """The flow from the warm start."""
+        t = torch.sigmoid(v[:, self.seeds])
+        part = column(t, self.rough)
+        warm = self.rough if rows is None or len(v) == len(self.rough) else self.rough[rows]
+        return self.task.prior.carry(part * warm + (1 - part) * self.seed(v), t)  # type: ignore[attr-defined]
+
+
+def fmplug(
+    task: Task,
+    *,
+    copies: int = 4,
+    time: float = 0.5,
+    optimiser: str = "sqp",
+    iterations: int | None = None,
+    evaluations: int | None = None,
+    learning_rate: float = 0.05,
+    stopping: bool | None = True,
+    window: int = 20,
+    patience: int = 100,
+    slack: float = 1.0,
+    memory: int = 10,
+) -> Outcome:
+    """Search for the seed and the time.
+
+    Parameters
+    ----------
+    task : Task
+        What is restored; its prior is a flow.
+    copies : int
+        Seeds searched from for each image; the image is their mean.
+    time : float
+        Where the search for t starts.
+    optimiser : "sqp" or "adam"
+        min ½‖z − z_k‖² s.t. ‖A(x) − y‖² ≤ m σ² by the batched solver; or min ‖A(x) − y‖² with z
+        on its shell, ended by ES-WMV.
+    iterations, evaluations : int, optional
+        The most steps (100, or 300 of Adam) and calls of the prior.
+    learning_rate, stopping, window, patience
+        As of ``dmplug``.
+    slack, memory
+        As of ``constrained``.
+    """
+    if optimiser not in ("sqp", "adam"):
+        raise DataError(f"optimiser={optimiser!r} is not known: say 'sqp' or 'adam'.")
+    if optimiser == "adam":
+        search = WarmSearch(task, copies, time, "project")
+        steps = 300 if iterations is None else iterations
+        kept = descend(
+            search,
+            search.start(search.pairs()),
+            lambda v, image, residual: residual,
+            iterations=steps,
+            learning_rate=learning_rate,
+            stopping=WindowedVariance(window, patience) if stopping else None,
+            shared=search.shared(),
+            decay=not stopping,
+        )
+        return describe(kept, bool(stopping), steps, window, patience)
+    search = WarmSearch(task, copies, time, None)
+    anchors = search.pairs()
+    flat = anchors.flatten(1)
+    bound, origin = variance(task)
+    steps = 100 if iterations is None else iterations
+    double = flat.dtype == torch.float64
+    solved = quasi_newton(
+        search,
+        search.start(anchors),
+        lambda v, image, residual, rows: (
+            seed_energy(v[:, : search.seeds] - flat[rows]) / search.seeds
+        ),
+        bound=slack * bound,
+        iterations=steps,
+        evaluations=round(1.5 * steps) + 20 if evaluations is None else evaluations,
+        memory=memory,
+        tolerance=1e-6 if double else 1e-3,
+        feasibility=1e-6 if double else 1e-2,
+    )
+    return outcome(search, solved, slack * bound, origin)

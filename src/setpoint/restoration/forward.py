@@ -1,0 +1,162 @@
+"""The operator as the methods see it: y ≈ A(x), or A(x, u) with unknowns u of its own.
+
+    residual(x, y, u) = ‖A(x, u) − y‖² / m   over the m observed entries, one number an image.
+
+The unknowns of a blind operator are one row for each image where the operator says so
+(``operator.unknowns(batch, like)``), and the trainable parameters of a module otherwise, shared by
+the whole batch. A module is never written to: it is called with other parameters in place of its
+own.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from setpoint._core.errors import DataError
+from setpoint.restoration.operators.observed import observed_entries
+
+
+class Forward:
+    """An operator with its mask and its unknowns.
+
+    Parameters
+    ----------
+    operator : callable
+        A(x), (B, *shape) -> (B, …).
+    y : torch.Tensor
+        The measurement, for the number of entries observed in each image.
+    shape, range : tuple
+        Of an image and of its values. Where they are given, an operator that does not say what it
+        hides is tried (:func:`.observed_entries`).
+    """
+
+    def __init__(
+        self,
+        operator: Callable[..., Tensor],
+        y: Tensor,
+        shape: tuple[int, ...] | None = None,
+        range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        self.operator = operator
+        self.observed = _mask(operator, y)
+        if self.observed is None and shape is not None:
+            with torch.no_grad():
+                _check_rows(operator, y, shape)
+                found = observed_entries(operator, y, shape, range)
+            self.observed = None if found is None else found.to(y.real.dtype)
+        self.own = _parameters(operator)
+        self.per_image = hasattr(operator, "unknowns")
+        if self.observed is None:
+            self.count: Tensor = y.real.new_full((1,), y[0].numel())
+        else:
+            self.count = self.observed.flatten(1).sum(1)
+
+    @property
+    def blind(self) -> bool:
+        """Whether there are unknowns to be found with the image."""
+        return self.per_image or bool(self.own)
+
+    def start(self, batch: int, like: Tensor) -> Tensor | None:
+        """Where the unknowns start, (B, n), or (1, n) where the batch shares them."""
+        if self.per_image:
+            return self.operator.unknowns(batch, like)  # type: ignore[attr-defined]
+        if not self.own:
+            return None
+        flat = torch.cat([value.detach().reshape(-1) for value in self.own.values()])
+        return flat.to(like)[None].clone()
+
+    def __call__(self, x: Tensor, unknowns: Tensor | None = None) -> Tensor:
+        """A(x), or A(x, u)."""
+        if unknowns is None or not self.blind:
+            return self.operator(x)
+        if self.per_image:
+            return self.operator(x, unknowns)
+        module: Any = self.operator
+        kept = {name: value.clone() for name, value in module.named_buffers()}
+        return functional_call(module, {**kept, **self._named(unknowns)}, (x,))
+
+    def residual(self, x: Tensor, y: Tensor, unknowns: Tensor | None = None) -> Tensor:
+        """Mean squared residual of each image, (B,)."""
+        return self._mean_square(self(x, unknowns) - y)
+
+    def residual_of(self, x: Tensor, y: Tensor, rows: Tensor, unknowns: Tensor | None) -> Tensor:
+        """Mean squared residual of some rows of several copies of the batch, (N,).
+
+        Row r is of image r mod B. An operator of ours is told which images it sees; of any other
+        it is not known whether it treats images alike, so they are put at their places in a
+        full batch, copy by copy.
+        """
+        image = rows % len(y)
+        if self.per_image or hasattr(self.operator, "output"):
+            take = getattr(self.operator, "take", None)
+            seen = (take(image) if take else self.operator)(
+                *((x,) if unknowns is None else (x, unknowns))
+            )
+        else:
+            seen = self._placed(x, rows, y, unknowns)
+        return self._mean_square(seen - y[image], image)
+
+    def _placed(self, x: Tensor, rows: Tensor, y: Tensor, unknowns: Tensor | None) -> Tensor:
+        batch = len(y)
+        copies = int(rows.max()) // batch + 1
+        full = x.new_zeros(copies * batch, *x.shape[1:]).index_copy(0, rows, x)
+        seen = [self(part, unknowns) for part in full.split(batch)]
+        return torch.cat(seen)[rows]
+
+    def _mean_square(self, apart: Tensor, image: Tensor | None = None) -> Tensor:
+        count = self.count
+        if self.observed is not None:
+            observed = self.observed if image is None else self.observed[image]
+            apart = torch.where(observed > 0, apart, torch.zeros_like(apart))
+            count = count if image is None else count[image]
+        squared = apart.real**2 + apart.imag**2 if apart.is_complex() else apart**2
+        return squared.flatten(1).sum(1) / count
+
+    def module(self, unknowns: Tensor | None) -> Any:
+        """The operator as found: a copy of the module with its parameters filled in."""
+        if unknowns is None or self.per_image or not self.own:
+            return self.operator
+        found = copy.deepcopy(self.operator)
+        with torch.no_grad():
+            for name, value in self._named(unknowns).items():
+                found.get_parameter(name).copy_(value)  # type: ignore[attr-defined]
+        return found
+
+    def _named(self, unknowns: Tensor) -> dict[str, Tensor]:
+        parts = unknowns[0].split([value.numel() for value in self.own.values()])
+        return {
+            name: part.reshape(value.shape)
+            for (name, value), part in zip(self.own.items(), parts, strict=True)
+        }
+
+
+def _parameters(operator: Any) -> dict[str, nn.Parameter]:
+    if not isinstance(operator, nn.Module) or hasattr(operator, "unknowns"):
+        return {}
+    return {name: value for name, value in operator.named_parameters() if value.requires_grad}
+
+
+def _check_rows(operator: Any, y: Tensor, shape: tuple[int, ...]) -> None:
+    """A batch of images gives a batch of measurements, row by row."""
+    x = y.real.new_zeros(len(y), *shape)
+    more = (operator.unknowns(len(y), x),) if hasattr(operator, "unknowns") else ()
+    seen = operator(x, *more)
+    if tuple(seen.shape) != tuple(y.shape):
+        raise DataError(
+            f"the operator makes shape {tuple(seen.shape)} of {len(y)} images and y has shape "
+            f"{tuple(y.shape)}: it must measure each image of a batch by itself, one row an image"
+        )
+
+
+def _mask(operator: Any, y: Tensor) -> Tensor | None:
+    """What of y is observed, in its shape, or None for all of it."""
+    mask = getattr(operator, "observed", None)
+    if mask is None:
+        return None
+    return torch.as_tensor(mask, device=y.device).to(y.real.dtype).expand(y.shape)

@@ -1,0 +1,203 @@
+"""A comparison as a folder, written under another name and renamed: whole or not at all.
+
+::
+
+    restoration.json       what was asked, what was selected and why, figures, sentences
+    restoration.html       the same with the pictures, one file
+    sheet.png              truth, measurement, every method
+    restored.npz           all images in the prior's range, exact; the measurement; histories
+    METHOD/NAME.png        every restored image, 8 bits
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from setpoint._core.arrays import to_numpy
+from setpoint._core.errors import FileError
+from setpoint.restoration.page import page_of
+from setpoint.restoration.pictures import as_png
+from setpoint.restoration.restoring import METHODS
+from setpoint.restoration.sheet import drawn_range, kernel_of, plot_sheet
+
+if TYPE_CHECKING:
+    from setpoint.restoration.compare import Compared
+
+RECORD, PAGE, SHEET, ARRAYS = (
+    "restoration.json",
+    "restoration.html",
+    "sheet.png",
+    "restored.npz",
+)
+FILES = (RECORD, PAGE, SHEET, ARRAYS)
+#: tensors of an evaluation that are told for every image
+SCORES = ("psnr", "ssim", "manifold", "oracle_psnr", "oracle_ssim", "oracle_step")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was asked, in words.
+
+    Attributes
+    ----------
+    source, operator, prior, noise : str
+    names : tuple of str
+        Of the images.
+    seed : int
+    notes : tuple of str
+        Sentences that belong to the record.
+    """
+
+    source: str
+    operator: str
+    prior: str
+    noise: str
+    names: tuple[str, ...]
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def as_json(compared: Compared, setting: Setting) -> dict[str, Any]:
+    """The record as plain data."""
+    return {
+        "format": "setpoint-restoration-1",
+        **{key: value for key, value in asdict(setting).items() if key not in ("names", "notes")},
+        "notes": list(setting.notes),
+        "range": list(compared.range),
+        "images": len(setting.names),
+        "stopped": compared.stopped,
+        "asked": list(compared.asked),
+        "best": compared.best,
+        "verdict": compared.verdict(),
+        "oracle": "oracle figures pick the iterate by the truth; they are no results",
+        "methods": [_method(compared, row, setting.names) for row in compared.table()],
+        "failed": dict(compared.failed),
+    }
+
+
+def write_folder(compared: Compared, setting: Setting, folder: Path, force: bool = False) -> Path:
+    """Write everything beside the folder, then rename it there.
+
+    Parameters
+    ----------
+    force : bool
+        Whether a folder that holds such a record may be replaced.
+    """
+    claim(folder, force)
+    made = _files(compared, setting)
+    part = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    old = part.with_name(f"{part.name}.old")
+    try:
+        for name, content in made.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).write_bytes(content)
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(part, folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f'cannot write "{folder}": {reason}. Nothing was written.') from error
+    finally:
+        if old.exists() and not folder.exists():
+            os.replace(old, folder)
+        for left in (part, old):
+            shutil.rmtree(left, ignore_errors=True)
+    return folder
+
+
+def claim(folder: Path, force: bool) -> None:
+    """Raise, before any work is done, where the folder cannot be written or holds other things."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f'"{folder}" is a file; name a folder.')
+    if not folder.name:
+        raise FileError(f'"{folder}" cannot be replaced; name a folder in it.')
+    there = next(p for p in folder.resolve().parents if p.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise FileError(f'cannot write to "{there}"; name another folder.')
+    held = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
+    if not held:
+        return
+    if RECORD not in held or not held <= {*FILES, *METHODS}:
+        raise FileError(f'"{folder}" holds other files; name a new folder.')
+    if not force:
+        raise FileError(f'"{folder}" holds a restoration; say force to replace it.')
+
+
+def _files(compared: Compared, setting: Setting) -> dict[str, bytes]:
+    record = as_json(compared, setting)
+    box = drawn_range(compared)
+    figure = plot_sheet(compared, setting.names)
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+        sheet = file.getvalue()
+    made = {
+        SHEET: sheet,
+        ARRAYS: _arrays(compared, setting.names),
+        PAGE: page_of(record, compared, setting.names).encode(),
+        RECORD: (json.dumps(record, indent=1, allow_nan=False) + "\n").encode(),
+    }
+    for method, found in compared.restored.items():
+        images = to_numpy(found.image)
+        if images.shape[1] in (1, 3):
+            made |= {
+                f"{method}/{name}.png": as_png(image, box)
+                for name, image in zip(setting.names, images, strict=True)
+            }
+    return made
+
+
+def _arrays(compared: Compared, names: tuple[str, ...]) -> bytes:
+    arrays = {"names": np.array(names), "measurement": to_numpy(compared.measurement)}
+    if compared.truth is not None:
+        arrays["truth"] = to_numpy(compared.truth)
+    for method, found in compared.restored.items():
+        arrays[method] = to_numpy(found.image)
+        arrays |= {f"{method}_history_{key}": to_numpy(v) for key, v in found.history.items()}
+        kernel = kernel_of(found)
+        if kernel is not None:
+            arrays[f"{method}_kernel"] = kernel
+    with io.BytesIO() as file:
+        np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
+        return file.getvalue()
+
+
+def _method(compared: Compared, row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """A row of the table, and of every image the selected iterate, why, and its figures."""
+    name = row["method"]
+    found, scored = compared.restored[name], compared.evaluations.get(name)
+    columns = {"chosen": found.chosen, "residual": found.residual}
+    if scored is not None:
+        columns |= {key: getattr(scored, key) for key in SCORES}
+    lists = {key: _listed(value) for key, value in columns.items() if value is not None}
+    images = [
+        {"name": one, "why": why, **{key: value[at] for key, value in lists.items()}}
+        for at, (one, why) in enumerate(zip(names, found.why, strict=True))
+    ]
+    told = {
+        key: [_plain(x) for x in value] if isinstance(value, tuple) else _plain(value)
+        for key, value in row.items()
+    }
+    return {**told, "images": images}
+
+
+def _listed(values: Tensor) -> list[Any]:
+    return [_plain(x) for x in values.detach().cpu().tolist()]
+
+
+def _plain(x: Any) -> Any:
+    """A number as JSON can carry it: infinite ones (a perfect PSNR) as text."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return "inf" if x > 0 else "-inf" if x < 0 else None
+    return x

@@ -1,0 +1,133 @@
+"""The benchmark's queue keeps what was done, and its verdicts are what the figures say."""
+
+import json
+
+import numpy as np
+import pytest
+from benchmarks.restoration import judging, noise_page, page, settings
+from benchmarks.restoration.shelf import Job, Shelf
+from benchmarks.restoration.ways import WAYS
+from benchmarks.results.recording import Recording
+from scipy import stats
+
+OURS, OTHER = "dmplug", "tv"
+
+
+def line(way, psnr, task="inpaint", oracle=None):
+    held = {"data": "mnist", "task": task, "way": way, "images": len(psnr), "options": {}}
+    held |= {"psnr": list(psnr), "oracle_psnr": list(psnr if oracle is None else oracle)}
+    for name in ("ssim", "oracle_ssim", "residual", "manifold"):
+        held |= {name: 0.5, f"{name}_error": 0.01}
+    return held
+
+
+def test_a_lead_is_two_standard_errors_of_the_paired_difference():
+    draw = np.random.default_rng(0)
+    seen = set()
+    for shift in np.linspace(-0.5, 0.5, 41):
+        base = draw.normal(20, 3, 30)
+        a, b = base + shift + draw.normal(0, 0.5, 30), base
+        found = judging.judged([line(OURS, a), line(OTHER, b)], "mnist", "inpaint")
+        assert found.ahead == bool((a - b).mean() > 2 * stats.sem(a - b))
+        assert found.best == (OURS if a.mean() > b.mean() else OTHER)
+        seen.add(found.ahead)
+    assert seen == {True, False}
+
+
+def test_every_baseline_counts_and_the_lost_ones_are_named():
+    flat = np.full(10, 20.0) + np.arange(10) % 2
+    lines = [line(OURS, flat + 2), line("constrained", flat + 3), line(OTHER, flat)]
+    found = judging.judged(lines, "mnist", "inpaint")
+    assert (found.ours, found.ahead, found.not_beaten) == ("constrained", True, [])
+    found = judging.judged([*lines, line("pnp", flat + 4)], "mnist", "inpaint")
+    assert (found.best, found.ahead, found.not_beaten) == ("pnp", False, ["pnp"])
+
+
+@pytest.mark.parametrize(("gap", "near"), [(0.29, True), (0.31, False)])
+def test_selected_beside_oracle(gap, near):
+    flat = np.arange(10.0) + 20
+    lines = [line(OURS, flat + 5, oracle=flat + 5 + gap), line(OTHER, flat)]
+    found = judging.judged(lines, "mnist", "inpaint")
+    assert found.near is near
+    assert found.gap == pytest.approx(gap)
+    made = judging.with_verdicts(lines)
+    assert made[0]["verdict"] == ("ok" if near else "MISSED")
+    assert "verdict" not in made[1]
+
+
+def test_the_page_says_when_a_baseline_wins():
+    flat = np.arange(10.0) + 20
+    won = [line(OURS, flat + 1), line(OTHER, flat)]
+    lost = [line(OURS, flat, "sr2"), line(OTHER, flat + 1, "sr2")]
+    about = {"command": "this", "environment": {"threads": 1}}
+    text = page.six(Recording("restoration-table", about, tuple(won + lost))).text
+    assert "in 1 of 1" in text
+    assert "On the other tasks it is so in 0 of 1." in text
+    assert "A baseline is the best of all on 1 of 2 (mnist, super-resolution ×2" in text
+    assert "| 25.50 ± 0.96 |" in text
+
+
+def test_drop_of_a_misstated_level():
+    draw = np.random.default_rng(1)
+    right = draw.normal(25, 1, (12, 6))
+    wrong = right - draw.normal(3, 0.1, (12, 6))
+    rows = []
+    for stated, values in ((1.0, right), (4.0, wrong)):
+        for (kind, level), psnr in zip(noise_page.noise.SETTINGS, values, strict=True):
+            rows.append({"way": "dps", "stated": stated, "kind": kind, "level": level})
+            rows[-1]["psnr"] = list(psnr)
+    found = {(x["way"], x["stated"], x["kind"], x["level"]): x["psnr"] for x in rows}
+    mean, error = noise_page.drop(found, ("dps", 4.0), ("dps", 1.0))
+    each = (wrong - right).mean(0)
+    assert mean == pytest.approx(each.mean())
+    assert error == pytest.approx(stats.sem(each))
+    text = noise_page.text(Recording("restoration-noise", {}, tuple(rows)))
+    assert f"told 4 × the level −{-mean:.2f} ± {error:.2f} dB" in text
+
+
+def test_settings_are_the_best_point_of_the_task_or_of_the_set():
+    def tried(task, rate, psnr):
+        held = {"data": "mnist", "way": "dip", "task": task, "psnr": psnr}
+        return {**held, "options": {"rate": rate}}
+
+    lines = [tried("sr2", 1, 20), tried("sr2", 2, 21), tried("blur", 1, 30), tried("blur", 2, 25)]
+    assert settings.chosen(lines, "mnist", "dip", "sr2") == {"rate": 2}
+    assert settings.chosen(lines, "mnist", "dip", "blur") == {"rate": 1}
+    assert settings.chosen(lines, "mnist", "dip", "sr4") == {"rate": 1}  # 25 against 23
+    assert settings.chosen(lines, "mnist", "tv", "sr4") == {}
+    # a point that one task alone has seen is not compared over the tasks
+    more = [*lines, tried("blur", 3, 99)]
+    assert settings.chosen(more, "mnist", "dip", "sr4") == {"rate": 1}
+
+
+def test_results_survive_a_killed_run_and_a_bundle(tmp_path):
+    jobs = [Job("table", "mnist", way, "sr2", 4) for way in (OURS, OTHER, "pnp")]
+    shelf = Shelf(tmp_path / "a")
+    assert shelf.open(jobs) == jobs
+    assert [shelf.claim(job) for job in (*jobs, jobs[0])] == [True, True, True, False]
+    shelf.put(jobs[0], {"psnr": [1.0]})
+    shelf.put(jobs[1], {"error": "Traceback\nValueError: no"})
+    assert shelf.errors(jobs) == [f"{jobs[1].key}: ValueError: no"]
+    assert shelf.bundle(tmp_path / "all.jsonl") == 2
+    other = Shelf(tmp_path / "b")
+    assert other.take(tmp_path / "all.jsonl") == 2
+    for held in (shelf, other):
+        assert held.open(jobs) == jobs[1:]  # what was claimed or failed is made again
+        assert held.claim(jobs[1])
+    other.put(jobs[1], {"psnr": [2.0]})
+    other.take(tmp_path / "all.jsonl")  # an error does not replace a result
+    assert other.get(jobs[1])["psnr"] == [2.0]
+    assert (
+        json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])["job"]["part"] == "table"
+    )
+
+
+def test_other_options_are_another_job():
+    keys = {Job("table", "mnist", OURS, "sr2", 4, {"rate": r}).key for r in (1, 2)}
+    assert len(keys) == 2
+
+
+def test_every_way_that_has_something_to_tune_tries_as_many_points():
+    sizes = {name: len(way.grid) for name, way in WAYS.items()}
+    assert set(sizes.values()) <= {0, 4}
+    assert [name for name, size in sizes.items() if not size] == ["nearest"]
