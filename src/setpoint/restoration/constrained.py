@@ -19,10 +19,14 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint.restoration.options import at_least
 from setpoint.restoration.quasi_newton import Solved, quasi_newton
 from setpoint.restoration.regularisers import image_term, seed_energy
 from setpoint.restoration.search import Search, variance
 from setpoint.restoration.task import Outcome, Task
+
+#: By how much a squared residual may exceed the bound and count as within it.
+HOLDS = 0.02
 
 
 def constrained(
@@ -65,6 +69,7 @@ def constrained(
         raise DataError(f"slack={slack!r} must be above 0: it is a factor of the noise's energy.")
     if copies is None:
         copies = 4 if regulariser == "anchor" else 1
+    at_least("iterations", iterations, 1)
     search = Search(task, copies)
     anchors = search.pairs()
     flat = anchors.flatten(1)
@@ -80,7 +85,7 @@ def constrained(
     double = flat.dtype == torch.float64
     solved = quasi_newton(
         search,
-        search.start(anchors if start is None else start.detach().to(search.like)),
+        search.start(anchors if start is None else search.given(start)),
         objective,
         bound=slack * bound,
         iterations=iterations,
@@ -93,28 +98,31 @@ def constrained(
 
 
 def outcome(search: Search, solved: Solved, bound: Tensor, origin: str) -> Outcome:
-    """The mean of the copies, and for each image whether its bound was reached."""
-    excess = solved.residual / bound.repeat(search.copies) - 1
-    worst = excess.reshape(search.copies, search.batch).amax(dim=0)
-    kept = [float(e) <= 0.02 for e in worst]
-    level = [float(b) ** 0.5 for b in bound]
-    why = [
-        f"explains y within the noise level {sigma:.3g} ({origin})"
-        if holds
-        else f"the best found: its residual is {100 * float(e):.0f} % above the noise's energy "
-        f"(level {sigma:.3g}, {origin})"
-        for holds, e, sigma in zip(kept, worst, level, strict=True)
-    ]
-    unknowns = search.unknowns(solved.rows)
-    status = f"{sum(kept)} of {search.batch} images explain y within the noise level {origin}"
-    if not all(kept):
+    """The answer of each image, and whether it explains y as well as the noise allows."""
+    with torch.no_grad():
+        answer = search.answer(solved.rows, solved.images, solved.residual, bound)
+    over = [float(e) for e in answer.residual / bound - 1]
+    why = []
+    for excess, level, alone in zip(over, bound.sqrt().tolist(), answer.alone, strict=True):
+        whose = "the best copy" if bool(alone) else f"the mean of {search.copies} copies"
+        whose = "the solution" if search.copies == 1 else whose
+        if excess <= HOLDS:
+            why.append(f"{whose} explains y within the noise level {level:.3g} ({origin})")
+        else:
+            why.append(
+                f"{whose}, whose squared residual is {100 * excess:.0f} % above that of the noise "
+                f"(level {level:.3g}, {origin})"
+            )
+    kept = sum(excess <= HOLDS for excess in over)
+    status = f"{kept} of {search.batch} images explain y within the noise level {origin}"
+    if kept < search.batch:
         status += "; for the others raise iterations, or state a higher noise level"
     if solved.interrupted:
         status = f"Interrupted after {solved.calls} calls; {status}"
     return Outcome(
-        search.mean(solved.images),
+        answer.image,
         search.first(search.seed(solved.rows), solved.residual),
-        None if unknowns is None else search.first(unknowns, solved.residual),
+        answer.unknowns,
         torch.full((search.batch,), solved.calls - 1, device=bound.device),
         why,
         f"{status}.",

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.search import Search
 from setpoint.restoration.stopping import WindowedVariance
 
 #: Steps between two looks at whether all images are done: each is a wait for the device.
 LOOK = 20
+
+#: Share of the steps for which the unknowns of a blind operator stay at their start.
+HELD = 0.2
 
 #: f(rows v, images, residuals) -> (N,)
 Objective = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -35,8 +39,10 @@ class Kept:
         (B,) when they were passed.
     seen : int
         Steps made.
-    rows, moments : torch.Tensor, dict
-        The last rows and Adam's state, to go on from.
+    done : torch.Tensor, optional
+        (B,) which had stopped by themselves.
+    interrupted : bool
+        Whether it was ended by hand.
     """
 
     image: Tensor
@@ -90,33 +96,18 @@ def descend(
     leaves = [v] if own is None else [v, own]
     adam = torch.optim.Adam(leaves, lr=learning_rate)
     index = torch.arange(len(v), device=v.device)
-    kept: Kept | None = None
-    least = v.new_full((search.batch,), math.inf)
+    choice = Choice(search, stopping, joint=own is not None)
+    interrupted = False
     try:
         for step in range(iterations):
+            search.held = step < HELD * iterations
             image = search.image(v)
             residual = _residual(search, v, own, image, index)
             loss = objective(v, image, residual)
             for leaf, pull in zip(leaves, torch.autograd.grad(loss.sum(), leaves), strict=True):
                 leaf.grad = pull
             with torch.no_grad():
-                shown, worth = search.mean(image), _mean(search, loss)
-                if kept is None:
-                    kept = _first(search, v, own, shown, residual)
-                if stopping is None:
-                    better = worth < least
-                    least = torch.where(better, worth, least)
-                else:
-                    better = stopping.update(step, shown)
-                    if step + 1 < stopping.window:  # no variance yet: the last one, if it is finite
-                        better = shown.flatten(1).isfinite().all(dim=1)
-                _keep(kept, better, step, search, v, own, shown, residual)
-                kept.seen = step + 1
-                more = {} if stopping is None else {"variance": stopping.variance}
-                norm = search.seed(v).flatten(1).norm(dim=1) / math.sqrt(search.free)
-                task.watch(
-                    step, shown, worth, _mean(search, residual), norm=_mean(search, norm), **more
-                )
+                choice.see(step, v, own, image, residual, loss)
             if decay:
                 part = 0.5 + 0.5 * math.cos(math.pi * step / iterations)
                 adam.param_groups[0]["lr"] = learning_rate * part
@@ -127,12 +118,13 @@ def descend(
             if stopping is not None and step % LOOK == LOOK - 1 and bool(stopping.done.all()):
                 break
     except KeyboardInterrupt:
-        if kept is None:
+        if choice.kept is None:
             raise
-        kept.interrupted = True
-    assert kept is not None
-    kept.done = None if stopping is None else stopping.done
-    return kept
+        interrupted = True
+    search.held = False
+    assert choice.kept is not None
+    choice.kept.interrupted = interrupted
+    return choice.kept
 
 
 def _residual(
@@ -143,43 +135,75 @@ def _residual(
     return search.task.forward.residual_of(image, search.task.y, index, own)
 
 
-def _mean(search: Search, values: Tensor) -> Tensor:
-    return values.detach().reshape(search.copies, search.batch).mean(dim=0)
+class Choice:
+    """Which iterate of each image is kept.
 
+    Parameters
+    ----------
+    search : Search
+        What the rows mean.
+    stopping : WindowedVariance or None
+        ES-WMV, or the least objective.
+    joint : bool
+        Whether the batch shares unknowns: then one step is kept for all of it.
+    """
 
-def _first(search: Search, v: Tensor, own: Tensor | None, shown: Tensor, residual: Tensor) -> Kept:
-    unknowns = own if own is not None else search.unknowns(v)
-    return Kept(
-        shown.clone(),
-        search.first(search.seed(v), residual).clone(),
-        None
-        if unknowns is None
-        else (unknowns if own is not None else search.first(unknowns, residual)).clone(),
-        torch.zeros(search.batch, dtype=torch.long, device=v.device),
-    )
+    def __init__(self, search: Search, stopping: WindowedVariance | None, joint: bool) -> None:
+        self.search, self.stopping, self.joint = search, stopping, joint
+        self.kept: Kept | None = None
+        self.least = search.like.new_full((1 if joint else search.batch,), math.inf)
 
+    def see(
+        self,
+        step: int,
+        v: Tensor,
+        own: Tensor | None,
+        image: Tensor,
+        residual: Tensor,
+        loss: Tensor,
+    ) -> None:
+        """Take in an iterate: tell the watch, keep it where it is better."""
+        search = self.search
+        answer = search.answer(v, image, residual, None)
+        unknowns = answer.unknowns if own is None else own
+        worth = loss.reshape(search.copies, search.batch).mean(dim=0)
+        better = self._better(step, answer.image, worth)
+        seeds = search.seed(v)
+        best = search.first(seeds, residual)
+        if self.kept is None:
+            zero = torch.zeros(search.batch, dtype=torch.long, device=v.device)
+            first = None if unknowns is None else unknowns.detach().clone()
+            self.kept = Kept(answer.image.clone(), best.clone(), first, zero)
+        kept = self.kept
+        kept.image = torch.where(column(better, answer.image), answer.image, kept.image)
+        kept.seed = torch.where(column(better, best), best, kept.seed)
+        kept.step = torch.where(better, step, kept.step)
+        if unknowns is not None and kept.unknowns is not None:
+            those = better[:1] if self.joint else better
+            kept.unknowns = torch.where(column(those, unknowns), unknowns, kept.unknowns)
+        kept.seen = step + 1
+        more = {} if self.stopping is None else {"variance": self._spread()}
+        if self.stopping is not None:
+            kept.done = self.stopping.done.expand(search.batch)
+        norm = seeds.flatten(1).norm(dim=1) / math.sqrt(search.dimension)
+        norm = norm.reshape(search.copies, search.batch).mean(dim=0)
+        search.task.watch(
+            step, answer.image, worth, answer.residual, unknowns=unknowns, norm=norm, **more
+        )
 
-def _keep(
-    kept: Kept,
-    better: Tensor,
-    step: int,
-    search: Search,
-    v: Tensor,
-    own: Tensor | None,
-    shown: Tensor,
-    residual: Tensor,
-) -> None:
-    """Write the images that are better over those kept."""
+    def _better(self, step: int, image: Tensor, worth: Tensor) -> Tensor:
+        finite = image.flatten(1).isfinite().all(dim=1)
+        if self.joint:
+            image, worth, finite = image.flatten()[None], worth.sum()[None], finite.all()[None]
+        if self.stopping is None:
+            better = (worth < self.least) & finite
+            self.least = torch.where(better, worth, self.least)
+        else:
+            better = self.stopping.update(step, image)
+            if step + 1 < self.stopping.window:  # no variance yet: the last one
+                better = finite
+        return better.expand(self.search.batch)
 
-    def chosen(new: Tensor, old: Tensor) -> Tensor:
-        return torch.where(better.reshape(-1, *([1] * (new.ndim - 1))), new, old)
-
-    kept.image = chosen(shown, kept.image)
-    kept.seed = chosen(search.first(search.seed(v), residual), kept.seed)
-    if own is not None:
-        kept.unknowns = own.detach().clone()
-    elif kept.unknowns is not None:
-        unknowns = search.unknowns(v)
-        assert unknowns is not None
-        kept.unknowns = chosen(search.first(unknowns, residual), kept.unknowns)
-    kept.step = torch.where(better, step, kept.step)
+    def _spread(self) -> Tensor:
+        assert self.stopping is not None
+        return self.stopping.variance.expand(self.search.batch)

@@ -18,6 +18,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration import shell as shells
 from setpoint.restoration.descent import Kept, descend
+from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.quasi_newton import quasi_newton
 from setpoint.restoration.regularisers import image_term, seed_energy
 from setpoint.restoration.search import Search, variance
@@ -79,10 +80,12 @@ def dmplug(
         shell = None if regulariser == "seed" else "project"
     if shell not in shells.SHELLS:
         raise DataError(f"shell={shell!r} is not known: say 'project', 'penalty' or None.")
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise DataError(f"iterations={iterations!r} must be a whole number, 1 or more.")
+    at_least("iterations", iterations, 1)
+    above_zero("learning_rate", learning_rate)
+    if regulariser is not None:
+        above_zero("weight", weight)
     search = Search(task, copies, shell)
-    rows = search.start(_start(task, search, start))
+    rows = search.start(task.seeds(copies) if start is None else search.given(start))
     objective = _objective(task, search, regulariser, weight, shell)
     if optimiser == "lbfgs":
         return _by_quasi_newton(search, rows, objective, iterations, memory)
@@ -98,18 +101,6 @@ def dmplug(
         decay=not stopping,
     )
     return describe(kept, bool(stopping), iterations, window, patience)
-
-
-def _start(task: Task, search: Search, start: Tensor | None) -> Tensor:
-    if start is None:
-        return task.seeds(search.copies)
-    want = (search.copies * search.batch, *task.prior.seed_shape)
-    if tuple(start.shape) != want:
-        raise DataError(
-            f"start has shape {tuple(start.shape)} and {want} is needed: one seed for each image "
-            "and copy."
-        )
-    return start.detach().to(search.like)
 
 
 def _objective(
@@ -138,7 +129,7 @@ def _objective(
 
 def _projection(search: Search) -> Callable[[Tensor], None]:
     def project(v: Tensor) -> None:
-        v[:, : search.free] = shells.project(v[:, : search.free])
+        v[:, : search.dimension] = shells.project(v[:, : search.dimension])
 
     return project
 
@@ -156,16 +147,16 @@ def _by_quasi_newton(
         tolerance=1e-8 if rows.dtype == torch.float64 else 1e-5,
         feasibility=None,
     )
-    unknowns = search.unknowns(solved.rows)
-    last = torch.full((search.batch,), solved.calls - 1, device=rows.device)
-    words = ["interrupted: the last point called" if solved.interrupted else "the solver's end"]
+    with torch.no_grad():
+        answer = search.answer(solved.rows, solved.images, solved.residual, None)
+    words = "interrupted: the last point called" if solved.interrupted else "the solver's end"
     return Outcome(
-        search.mean(solved.images),
+        answer.image,
         search.first(search.seed(solved.rows), solved.residual),
-        None if unknowns is None else search.first(unknowns, solved.residual),
-        last,
-        words * search.batch,
-        f"{'interrupted after' if solved.interrupted else 'ended after'} {solved.calls} calls.",
+        answer.unknowns,
+        torch.full((search.batch,), solved.calls - 1, device=rows.device),
+        [words] * search.batch,
+        f"{'Interrupted' if solved.interrupted else 'Ended'} after {solved.calls} calls.",
         solved.interrupted,
     )
 

@@ -3,7 +3,11 @@
     x(z, t) = flow from time t to 1, started at  t · x̂ + (1 − t) · z,     z and t both sought
 
 x̂ is a rough image made of y (:mod:`.rough`), in the network's units; t says how far it is trusted.
-The seed stays Gaussian: by the anchor form of :mod:`.constrained`, or on its shell with Adam.
+The seed stays Gaussian: on its shell with Adam, or by the anchor form of :mod:`.constrained`,
+
+    min_{z,t} ½‖z − z_k‖² + ½ d (τ − τ_0)²   s.t.   ‖A(x(z, t)) − y‖² ≤ m σ²,    τ = log t/(1 − t),
+
+where a unit of τ costs as much as one of every coordinate of z.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from setpoint.restoration import shell as shells
 from setpoint.restoration.constrained import outcome
 from setpoint.restoration.descent import descend
 from setpoint.restoration.dmplug import describe
+from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.quasi_newton import quasi_newton
 from setpoint.restoration.regularisers import seed_energy
@@ -42,7 +47,6 @@ class WarmSearch(Search):
             raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")
         self.first_time = math.log(time / (1 - time))
         self.rough = prior.from_image(rough(task)).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
-        self.seeds = self.free
         self.free += 1  # unknowns begin one later
 
     def start(self, seeds: Tensor) -> Tensor:
@@ -52,12 +56,12 @@ class WarmSearch(Search):
 
     def seed(self, v: Tensor) -> Tensor:
         """The seeds alone."""
-        z = v[:, : self.seeds].reshape(-1, *self.task.prior.seed_shape)
+        z = v[:, : self.dimension].reshape(-1, *self.task.prior.seed_shape)
         return shells.project(z) if self.shell == "project" else z
 
     def image(self, v: Tensor, rows: Tensor | None = None) -> Tensor:
         """The flow from the warm start."""
-        t = torch.sigmoid(v[:, self.seeds])
+        t = torch.sigmoid(v[:, self.dimension])
         part = column(t, self.rough)
         warm = self.rough if rows is None or len(v) == len(self.rough) else self.rough[rows]
         return self.task.prior.carry(part * warm + (1 - part) * self.seed(v), t)  # type: ignore[attr-defined]
@@ -100,9 +104,11 @@ def fmplug(
     """
     if optimiser not in ("sqp", "adam"):
         raise DataError(f"optimiser={optimiser!r} is not known: say 'sqp' or 'adam'.")
+    steps = (300 if optimiser == "adam" else 100) if iterations is None else iterations
+    at_least("iterations", steps, 1)
+    above_zero("learning_rate", learning_rate)
     if optimiser == "adam":
         search = WarmSearch(task, copies, time, "project")
-        steps = 300 if iterations is None else iterations
         kept = descend(
             search,
             search.start(search.pairs()),
@@ -118,13 +124,13 @@ def fmplug(
     anchors = search.pairs()
     flat = anchors.flatten(1)
     bound, origin = variance(task)
-    steps = 100 if iterations is None else iterations
     double = flat.dtype == torch.float64
     solved = quasi_newton(
         search,
         search.start(anchors),
         lambda v, image, residual, rows: (
-            seed_energy(v[:, : search.seeds] - flat[rows]) / search.seeds
+            seed_energy(v[:, : search.dimension] - flat[rows]) / search.dimension
+            + 0.5 * (v[:, search.dimension] - search.first_time) ** 2
         ),
         bound=slack * bound,
         iterations=steps,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,6 +52,7 @@ class Forward:
                 found = observed_entries(operator, y, shape, range)
             self.observed = None if found is None else found.to(y.real.dtype)
         self.own = _parameters(operator)
+        self._rows: _Rows | None = None
         self.per_image = hasattr(operator, "unknowns")
         if self.observed is None:
             self.count: Tensor = y.real.new_full((1,), y[0].numel())
@@ -83,7 +85,7 @@ class Forward:
 
     def residual(self, x: Tensor, y: Tensor, unknowns: Tensor | None = None) -> Tensor:
         """Mean squared residual of each image, (B,)."""
-        return self._mean_square(self(x, unknowns) - y)
+        return _mean_square(self(x, unknowns) - y, self.observed, self.count)
 
     def residual_of(self, x: Tensor, y: Tensor, rows: Tensor, unknowns: Tensor | None) -> Tensor:
         """Mean squared residual of some rows of several copies of the batch, (N,).
@@ -92,31 +94,28 @@ class Forward:
         it is not known whether it treats images alike, so they are put at their places in a
         full batch, copy by copy.
         """
-        image = rows % len(y)
+        seen = self._seen(rows, y)
         if self.per_image or hasattr(self.operator, "output"):
-            take = getattr(self.operator, "take", None)
-            seen = (take(image) if take else self.operator)(
-                *((x,) if unknowns is None else (x, unknowns))
-            )
+            made = seen.operator(*((x,) if unknowns is None else (x, unknowns)))
         else:
-            seen = self._placed(x, rows, y, unknowns)
-        return self._mean_square(seen - y[image], image)
+            full = x.new_zeros(seen.copies * len(y), *x.shape[1:]).index_copy(0, rows, x)
+            made = torch.cat([self(part, unknowns) for part in full.split(len(y))])[rows]
+        return _mean_square(made - seen.y, seen.observed, seen.count)
 
-    def _placed(self, x: Tensor, rows: Tensor, y: Tensor, unknowns: Tensor | None) -> Tensor:
-        batch = len(y)
-        copies = int(rows.max()) // batch + 1
-        full = x.new_zeros(copies * batch, *x.shape[1:]).index_copy(0, rows, x)
-        seen = [self(part, unknowns) for part in full.split(batch)]
-        return torch.cat(seen)[rows]
-
-    def _mean_square(self, apart: Tensor, image: Tensor | None = None) -> Tensor:
-        count = self.count
-        if self.observed is not None:
-            observed = self.observed if image is None else self.observed[image]
-            apart = torch.where(observed > 0, apart, torch.zeros_like(apart))
-            count = count if image is None else count[image]
-        squared = apart.real**2 + apart.imag**2 if apart.is_complex() else apart**2
-        return squared.flatten(1).sum(1) / count
+    def _seen(self, rows: Tensor, y: Tensor) -> _Rows:
+        """The operator and the measurements of some rows; made once while the rows are the same."""
+        if self._rows is None or self._rows.rows is not rows:
+            image = rows % len(y)
+            take = getattr(self.operator, "take", None)
+            self._rows = _Rows(
+                rows,
+                int(rows.max()) // len(y) + 1,
+                take(image) if take is not None else self.operator,
+                y[image],
+                None if self.observed is None else self.observed[image],
+                self.count if self.observed is None else self.count[image],
+            )
+        return self._rows
 
     def module(self, unknowns: Tensor | None) -> Any:
         """The operator as found: a copy of the module with its parameters filled in."""
@@ -134,6 +133,25 @@ class Forward:
             name: part.reshape(value.shape)
             for (name, value), part in zip(self.own.items(), parts, strict=True)
         }
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Some rows of several copies of the batch: what measures them, and what was measured."""
+
+    rows: Tensor
+    copies: int
+    operator: Callable[..., Tensor]
+    y: Tensor
+    observed: Tensor | None
+    count: Tensor
+
+
+def _mean_square(apart: Tensor, observed: Tensor | None, count: Tensor) -> Tensor:
+    if observed is not None:
+        apart = torch.where(observed > 0, apart, torch.zeros_like(apart))
+    squared = apart.real**2 + apart.imag**2 if apart.is_complex() else apart**2
+    return squared.flatten(1).sum(1) / count
 
 
 def _parameters(operator: Any) -> dict[str, nn.Parameter]:

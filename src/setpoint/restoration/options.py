@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean
 
 
@@ -21,3 +22,15 @@ def checked_options(method: str, run: Callable[..., Any], options: dict[str, Any
         if name not in known:
             words = did_you_mean(name, known, f"it has {', '.join(known)}")
             raise KindError(f"{method} has no option {name!r}; {words}")
+
+
+def at_least(name: str, value: Any, least: int) -> None:
+    """Raise unless the value is a whole number, at least so large."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
+
+
+def above_zero(name: str, value: Any) -> None:
+    """Raise unless the value is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise DataError(f"{name}={value!r} must be a number above 0")

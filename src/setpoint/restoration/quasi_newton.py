@@ -16,7 +16,10 @@ import torch
 from torch import Tensor
 
 from setpoint.restoration.search import Search
-from setpoint.solvers.batched import BatchedResult, minimize_batched
+from setpoint.solvers.batched import minimize_batched
+
+#: Share of the steps for which the unknowns of a blind operator stay at their start.
+HELD = 0.3
 
 #: f(rows v, images, residuals, row numbers) -> (N,)
 Objective = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -24,12 +27,11 @@ Objective = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The rows found, their images and residuals, and the solver's record."""
+    """The rows found, their images and residuals, and the calls it took."""
 
     rows: Tensor
     images: Tensor
     residual: Tensor
-    result: BatchedResult | None
     calls: int
     interrupted: bool
 
@@ -37,12 +39,12 @@ class Solved:
 class Calls:
     """Images and residuals at the rows asked for; each call is told to the watch."""
 
-    def __init__(self, search: Search) -> None:
-        self.search = search
-        count = search.copies * search.batch
-        like = search.like
+    def __init__(self, search: Search, bound: Tensor | None) -> None:
+        self.search, self.bound = search, bound
+        count, like = search.copies * search.batch, search.like
         self.images = like.new_zeros(count, *search.task.prior.shape)
         self.residuals = like.new_full((count,), math.nan)
+        self.losses = self.residuals.clone()
         self.rows: Tensor | None = None
         self.number = 0
         self._at: tuple[Tensor, Tensor, Tensor] | None = None
@@ -51,20 +53,23 @@ class Calls:
         """Images and residuals, made once for all functions of a point."""
         if self._at is None or self._at[0] is not v:
             image = self.search.image(v, rows)
-            residual = self.search.residual(v, image, rows)
-            self._at = (v, image, residual)
-            if v.requires_grad:
-                self._note(v.detach(), image.detach(), residual.detach(), rows)
+            self._at = (v, image, self.search.residual(v, image, rows))
         return self._at[1], self._at[2]
 
-    def _note(self, v: Tensor, image: Tensor, residual: Tensor, rows: Tensor) -> None:
+    def note(self, v: Tensor, loss: Tensor, rows: Tensor) -> None:
+        """Write down a point of some rows; the others are where they were."""
         search = self.search
         if self.rows is None:
-            self.rows = v.new_zeros(len(self.images), v.shape[1])
-        self.images[rows], self.residuals[rows], self.rows[rows] = image, residual, v
-        by_copy = self.residuals.reshape(search.copies, search.batch)
-        mean = by_copy.mean(dim=0)
-        search.task.watch(self.number, search.mean(self.images), mean, mean)
+            self.rows = v.detach().new_zeros(len(self.images), v.shape[1])
+        with torch.no_grad():
+            image, residual = self.at(v, rows)
+            self.images[rows], self.residuals[rows] = image, residual
+            self.losses[rows], self.rows[rows] = loss, v
+            answer = search.answer(self.rows, self.images, self.residuals, self.bound)
+            mean = self.losses.reshape(search.copies, search.batch).mean(dim=0)
+            search.task.watch(
+                self.number, answer.image, mean, answer.residual, unknowns=answer.unknowns
+            )
         self.number += 1
 
 
@@ -100,37 +105,49 @@ def quasi_newton(
         As of ``minimize_batched``; a constraint is residual/bound − 1.
     """
     search.refuse_shared()
-    calls = Calls(search)
+    calls = Calls(search, bound)
     search.task.watch.steps = evaluations
     rows = torch.arange(len(start), device=start.device)
     most = None if bound is None else bound.repeat(search.copies)
 
     def value(v: Tensor, index: Tensor) -> Tensor:
         image, residual = calls.at(v, index)
-        return objective(v, image, residual, index)
+        worth = objective(v, image, residual, index)
+        if v.requires_grad:
+            calls.note(v, worth, index)
+        return worth
 
     def excess(v: Tensor, index: Tensor) -> Tensor:
         assert most is not None
         return calls.at(v, index)[1] / most[index] - 1
 
-    try:
-        result = minimize_batched(
+    def solved(first: Tensor, share: float) -> Tensor:
+        return minimize_batched(
             value,
-            start,
+            first,
             inequalities=None if bound is None else excess,
             data=(rows,),
             hessian=memory,
-            max_iterations=iterations,
-            max_evaluations=evaluations,
+            max_iterations=max(1, round(share * iterations)),
+            max_evaluations=None if evaluations is None else max(1, round(share * evaluations)),
             tolerance=tolerance,
             feasibility=feasibility,
-        )
-        found, interrupted = result.x, False
+        ).x
+
+    interrupted = False
+    try:
+        if search.task.forward.per_image:
+            # the image is brought near y before the kernel may follow it
+            search.held = True
+            start = solved(start, HELD)
+            search.held = False
+        found = solved(start, 1.0)
     except KeyboardInterrupt:
         if calls.rows is None:
             raise
-        result, found, interrupted = None, calls.rows, True
+        found, interrupted = calls.rows, True
+    search.held = False
     with torch.no_grad():
         images = search.image(found, rows)
         residual = search.residual(found, images, rows)
-    return Solved(found, images, residual, result, calls.number, interrupted)
+    return Solved(found, images, residual, calls.number, interrupted)

@@ -100,13 +100,11 @@ def restore(
     run = METHODS[method]
     checked_options(method, run, options)
     y = read_measurement(y)
-    operator = as_operator(
-        operator, shape=prior.shape, seed=seed, batch=len(y), range=tuple(prior.range)
-    )
-    law = as_noise(noise, tuple(prior.range))
+    operator = as_operator(operator, shape=prior.shape, seed=seed, batch=len(y), range=prior.range)
+    law = as_noise(noise, prior.range)
     check(y, operator, prior, law)
     watch = Watch(trail, callback)
-    forward = Forward(operator, y, shape=tuple(prior.shape), range=tuple(prior.range))
+    forward = Forward(operator, y, shape=tuple(prior.shape), range=prior.range)
     task = Task(y.detach(), forward, prior, law, seed, watch)
     begun = time.perf_counter()
     try:
@@ -125,7 +123,11 @@ def _cut_short(task: Task) -> Outcome:
     assert image is not None
     words = "the last iterate before the interrupt"
     return Outcome(
-        image, why=[words] * len(image), status=f"Interrupted: {words}.", interrupted=True
+        image,
+        unknowns=task.watch.unknowns,
+        why=[words] * len(image),
+        status=f"Interrupted: {words}.",
+        interrupted=True,
     )
 
 
@@ -184,6 +186,6 @@ def _record(task: Task, outcome: Outcome, method: str, seconds: float) -> Restor
         seconds=seconds,
         operator=task.forward.module(outcome.unknowns),
         shape=tuple(task.prior.shape),
-        range=tuple(task.prior.range),
+        range=task.prior.range,
         interrupted=outcome.interrupted,
     )

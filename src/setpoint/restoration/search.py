@@ -2,26 +2,41 @@
 
 A row of the search is v = (z, s·u): a seed z and, where the operator is blind, its unknowns u in
 units s that make a step in them worth one in z. Several copies of the batch are searched at once,
-each from a seed of its own; the answer is the mean of their images, which comes nearer to the mean
-of all images that explain y than any one of them.
+each from a seed of its own; the answer is the mean of the images that explain y, which comes nearer
+to the mean of all images that do than any one of them.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint.restoration import shell as shells
+from setpoint.restoration.noise import Gaussian
 from setpoint.restoration.noise_level import estimate_sigma
+from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.task import Task
 
 #: A unit of the search is this many of an unknown: the logits of a kernel move that much faster.
 UNIT = 4.0
 #: The least share of the range's width that an estimated noise level may have.
 FLOOR = 2e-3
+#: How much worse than the bound a copy may explain y and still count.
+WORSE = 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Of each image: the image, the unknowns, the residual; whether it is of one copy only."""
+
+    image: Tensor
+    unknowns: Tensor | None
+    residual: Tensor
+    alone: Tensor
 
 
 class Search:
@@ -42,7 +57,8 @@ class Search:
             raise DataError(f"copies={copies!r} must be a whole number, 1 or more.")
         self.task, self.copies, self.shell = task, copies, shell
         self.batch = len(task.y)
-        self.free = math.prod(task.prior.seed_shape)
+        self.free = self.dimension = math.prod(task.prior.seed_shape)
+        self.held = False  # whether unknowns stay where they are
         self.like = task.y.real
 
     def start(self, seeds: Tensor) -> Tensor:
@@ -53,6 +69,16 @@ class Search:
         unknowns = self.task.forward.start(self.batch, self.like)
         assert unknowns is not None
         return torch.cat([flat, unknowns.repeat(self.copies, 1) / UNIT], dim=1)
+
+    def given(self, seeds: Tensor) -> Tensor:
+        """Seeds of a user's, looked at."""
+        want = (self.copies * self.batch, *self.task.prior.seed_shape)
+        if tuple(seeds.shape) != want:
+            raise DataError(
+                f"start has shape {tuple(seeds.shape)} and {want} is needed: one seed for each "
+                "image and copy"
+            )
+        return seeds.detach().to(self.like)
 
     def shared(self) -> Tensor | None:
         """Unknowns that all rows share, (1, n): the parameters of a module."""
@@ -80,7 +106,10 @@ class Search:
 
     def unknowns(self, v: Tensor) -> Tensor | None:
         """The operator's unknowns of rows."""
-        return v[:, self.free :] * UNIT if self.task.forward.per_image else None
+        if not self.task.forward.per_image:
+            return None
+        unknowns = v[:, self.free :] * UNIT
+        return unknowns.detach() if self.held else unknowns
 
     def image(self, v: Tensor, rows: Tensor | None = None) -> Tensor:
         """The images of rows, (N, *shape); ``rows`` says which ones v holds."""
@@ -90,15 +119,30 @@ class Search:
         """Mean squared residuals of rows, (N,)."""
         return self.task.forward.residual_of(image, self.task.y, rows, self.unknowns(v))
 
-    def mean(self, images: Tensor) -> Tensor:
-        """The mean over the copies, (B, …); a copy that is not finite is left out."""
-        apart = images.reshape(self.copies, self.batch, *images.shape[1:])
+    def answer(self, v: Tensor, images: Tensor, residual: Tensor, bound: Tensor | None) -> Answer:
+        """One image of all copies: the mean of those that explain y, or the best alone.
+
+        A copy counts where its residual is at most ``WORSE`` times the bound (or the least of the
+        image's copies, where none is within it). Where an operator is far from linear the mean of
+        images that explain y need not explain it: then the best copy is the answer.
+        """
+        unknowns = self.unknowns(v)
         if self.copies == 1:
-            return apart[0]
-        finite = apart.flatten(2).isfinite().all(dim=2)
-        weight = finite.to(apart.dtype) / finite.sum(dim=0).clamp(min=1)
-        weight = weight.reshape(self.copies, self.batch, *([1] * (images.ndim - 1)))
-        return (torch.where(weight > 0, apart, torch.zeros_like(apart)) * weight).sum(dim=0)
+            alone = torch.zeros(self.batch, dtype=torch.bool, device=v.device)
+            return Answer(images, unknowns, residual, alone)
+        shape = (self.copies, self.batch, *images.shape[1:])
+        by_copy = torch.nan_to_num(residual, nan=math.inf).reshape(shape[:2])
+        limit = by_copy.amin(dim=0) if bound is None else torch.maximum(by_copy.amin(dim=0), bound)
+        counts = by_copy <= WORSE * limit
+        weight = counts.to(images.dtype) / counts.sum(dim=0).clamp(min=1)
+        weight = weight.reshape(*shape[:2], *([1] * (images.ndim - 1)))
+        apart = images.reshape(shape)
+        mean = (torch.where(weight > 0, apart, torch.zeros_like(apart)) * weight).sum(dim=0)
+        best = None if unknowns is None else self.first(unknowns, residual)
+        of_mean = self.task.forward.residual(mean, self.task.y, best)
+        alone = ~(of_mean <= WORSE * limit)
+        image = torch.where(column(alone, mean), self.first(images, residual), mean)
+        return Answer(image, best, torch.where(alone, by_copy.amin(dim=0), of_mean), alone)
 
     def first(self, values: Tensor, least: Tensor) -> Tensor:
         """Of each image the copy with the least of ``least`` (copies · B,), (B, …)."""
@@ -111,13 +155,14 @@ class Search:
 def variance(task: Task) -> tuple[Tensor, str]:
     """Mean squared noise over the observed entries of each image, (B,), and where it is from."""
     y, seen = task.y, task.forward.observed
-    if task.noise is not None:
-        spread = task.noise.variance_seen(y).expand(y.shape)
-        if seen is not None:
-            spread = spread * seen
-        total = spread.flatten(1).sum(1) / task.forward.count
-        return total.clamp(min=torch.finfo(total.dtype).tiny), "as stated"
     low, high = task.prior.range
-    width = high - low if math.isfinite(high - low) else 1.0
-    level = estimate_sigma(y, None if seen is None else seen > 0).clamp(min=FLOOR * width)
-    return level.to(y.real) ** 2, "estimated from y"
+    floor = (FLOOR * (high - low if math.isfinite(high - low) else 1.0)) ** 2
+    if task.noise is None:
+        level = estimate_sigma(y, None if seen is None else seen > 0).to(y.real)
+        return (level**2).clamp(min=floor), "estimated from y"
+    spread = task.noise.variance_seen(y).expand(y.shape)
+    if seen is not None:
+        spread = spread * seen
+    total = spread.flatten(1).sum(1) / task.forward.count
+    # noise that follows the signal is nothing on a black y, and no image explains y exactly
+    return (total if isinstance(task.noise, Gaussian) else total.clamp(min=floor)), "as stated"

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint._core.errors import DataError
+
 #: f(step, steps or None, residual): told after every step; the residual stays on its device
 Callback = Callable[[int, int | None, Tensor], Any]
 
@@ -28,18 +30,30 @@ class Watch:
     """
 
     def __init__(self, trail: int = 0, callback: Callback | None = None) -> None:
+        if isinstance(trail, bool) or not isinstance(trail, int) or trail < 0:
+            raise DataError(
+                f"trail={trail!r} must be a whole number: 0 keeps no iterates, 10 every tenth"
+            )
         self.trail, self.callback = trail, callback
         self.steps: int | None = None
         self.last: Tensor | None = None
+        self.unknowns: Tensor | None = None
         self._numbers: dict[str, list[Tensor]] = {}
         self._images: list[Tensor] = []
         self._at: list[int] = []
 
     def __call__(
-        self, step: int, image: Tensor, loss: Tensor, residual: Tensor, **more: Tensor
+        self,
+        step: int,
+        image: Tensor,
+        loss: Tensor,
+        residual: Tensor,
+        unknowns: Tensor | None = None,
+        **more: Tensor,
     ) -> None:
-        """Note one iterate: images (B, *shape), and numbers (B,) of it."""
+        """Note one iterate: images (B, *shape), numbers (B,) of it, and a blind operator's own."""
         self.last = image.detach()
+        self.unknowns = None if unknowns is None else unknowns.detach()
         for name, values in {"loss": loss, "residual": residual, **more}.items():
             self._numbers.setdefault(name, []).append(values.detach().reshape(len(image)))
         if self.trail and step % self.trail == 0:

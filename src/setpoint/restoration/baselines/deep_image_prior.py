@@ -24,10 +24,10 @@ _LOOK = 50  # steps between two looks at whether all images have stopped
 def deep_image_prior(
     task: Task,
     *,
-    iterations: int = 3000,
+    iterations: int = 2000,
     rate: float = 0.01,
     window: int = 100,
-    patience: int = 1000,
+    patience: int = 500,
     jitter: float = 0.03,
     average: float = 0.99,
     width: int = 64,
@@ -79,7 +79,9 @@ def deep_image_prior(
         for parameter, grad in zip([p for g in groups for p in g["params"]], grads, strict=True):
             parameter.grad = grad
         mean = run.averaged(image.detach(), step)
-        task.watch(step, mean, residual.detach(), residual.detach())
+        with torch.no_grad():
+            reached = task.forward.residual(mean, task.y, unknowns)
+        task.watch(step, mean, residual, reached)
         stop.update(step, image.detach())
         run.keep(stop.best_step, step, mean, unknowns)
         optimizer.step()
@@ -111,7 +113,10 @@ def _squashed(task: Task, out: Tensor) -> Tensor:
 
 
 class _Kept:
-    """The running mean of the images, and what it was at the step chosen for each."""
+    """The running mean of the images, and what it was at the step chosen for each.
+
+    Before a window is full there is nothing to choose by, and the newest is taken.
+    """
 
     def __init__(self, average: float) -> None:
         self.average = average
@@ -127,7 +132,7 @@ class _Kept:
 
     def keep(self, best: Tensor, step: int, image: Tensor, unknowns: Tensor | None) -> None:
         """Take this step where it is the best so far."""
-        now = best == step
+        now = (best == step) | (best < 0)
         if self.image is None:
             self.image = image
             self.unknowns = None if unknowns is None else unknowns.detach().clone()
@@ -141,10 +146,18 @@ class _Kept:
     def outcome(self, stop: WindowedVariance, taken: int) -> Outcome:
         """The record."""
         assert self.image is not None
+        why = [
+            "the last iterate: the window of the stopping rule was never full"
+            if step < 0
+            else "least windowed variance (ES-WMV)"
+            + ("" if done else " when the steps ran out, before the rule stopped it")
+            for step, done in zip(stop.best_step.tolist(), stop.done.tolist(), strict=True)
+        ]
+        stopped = int(stop.done.sum())
         return Outcome(
             image=self.image,
             unknowns=self.unknowns,
-            chosen=stop.best_step,
-            why=["least windowed variance (ES-WMV)"] * len(self.image),
-            status=f"{taken} steps of an untrained network, stopped by ES-WMV",
+            chosen=torch.where(stop.best_step < 0, taken - 1, stop.best_step),
+            why=why,
+            status=f"{taken} steps of an untrained network; ES-WMV stopped {stopped} of {len(why)}",
         )

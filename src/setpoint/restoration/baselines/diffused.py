@@ -70,9 +70,9 @@ class Diffusion:
         times = timesteps(len(table), steps, "trailing")
         return cls(prior, space_of(task), tuple(float(table[t]) for t in times))
 
-    def start(self, like: Tensor, draw: torch.Generator) -> Tensor:
-        """Pure noise, (B, *shape)."""
-        shape = (len(like), *self.space.shape)
+    def start(self, count: int, like: Tensor, draw: torch.Generator) -> Tensor:
+        """Pure noise, (count, *shape), of the dtype and device of ``like``."""
+        shape = (count, *self.space.shape)
         return torch.randn(shape, dtype=like.dtype, device=like.device, generator=draw)
 
     def clean(self, u: Tensor, at: int) -> Tensor:

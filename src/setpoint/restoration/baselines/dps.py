@@ -22,10 +22,11 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.diffused import Diffusion, denoiser_of
 from setpoint.restoration.baselines.ground import noise_level, passed, rows, whole_number
-from setpoint.restoration.baselines.unknowns import Unknowns
+from setpoint.restoration.baselines.unknowns import Unknowns, residuals
 from setpoint.restoration.task import Outcome, Task
 
 RULES = ("norm", "level")
+_SCALES = {"norm": 0.2, "level": 1.0}
 
 
 def dps(
@@ -34,7 +35,7 @@ def dps(
     iterations: int = 500,
     rule: str = "norm",
     scale: float | None = None,
-    spread: float = 1.0,
+    spread: float = 0.3,
     sigma: float | None = None,
     samples: int = 1,
     unknowns_rate: float = 0.05,
@@ -51,7 +52,7 @@ def dps(
     rule : "norm" or "level"
         How the measurement pulls.
     scale : float, optional
-        ζ; 1 by default.
+        ζ; 0.2 by default for "norm", 1 for "level".
     spread : float
         κ of the rule "level", in units of half the range, squared.
     sigma : float, optional
@@ -69,46 +70,33 @@ def dps(
         task,
         Diffusion.of(task, denoiser_of(task, "dps", clipped=False), iterations),
         rule,
-        1.0 if scale is None else scale,
+        _SCALES[rule] if scale is None else scale,
         spread,
         noise_level(task, sigma) if rule == "level" else None,
+        samples,
     )
-    task.watch.steps = samples * len(guide.diffusion.kept)
-    draw, done = task.generator("dps"), torch.zeros((), device=task.y.device)
-    found: tuple[Tensor, Tensor | None] | None = None
-    for sample in range(samples):
-        unknowns = Unknowns(task, task.y, unknowns_rate)
-        image = guide.sample(unknowns, unknowns_steps, draw, sample, done)
-        done = done + image
-        with torch.no_grad():
-            residual = task.forward.residual(image, task.y, unknowns.value)
-        found = _fitter(found, residual, unknowns.value)
-    mean = done / samples
-    last = samples * len(guide.diffusion.kept) - 1
+    task.watch.steps = len(guide.diffusion.kept)
+    unknowns = Unknowns(task, unknowns_rate, samples)
+    drawn = guide.sample(unknowns, unknowns_steps, samples)  # (samples · B, *shape)
+    with torch.no_grad():
+        fit = residuals(task, drawn, unknowns.value).reshape(samples, -1)
+    mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
     told = "one sample" if samples == 1 else f"the mean of {samples} samples"
     return Outcome(
         image=mean,
-        unknowns=None if found is None else found[1],
-        chosen=torch.full((len(mean),), last, device=mean.device),
+        unknowns=_best(unknowns.value, fit),
+        chosen=torch.full((len(mean),), len(guide.diffusion.kept) - 1, device=mean.device),
         why=[told] * len(mean),
-        status=f"{told} of {len(guide.diffusion.kept)} steps, rule {rule!r}",
+        status=f"{told}, {len(guide.diffusion.kept)} steps, rule {rule!r}",
     )
 
 
-def _fitter(
-    found: tuple[Tensor, Tensor | None] | None, residual: Tensor, unknowns: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """Residual and unknowns of the sample that fits best, row by row."""
-    if found is None or unknowns is None or found[1] is None:
-        return residual, unknowns
-    better = residual < found[0]
-    if len(unknowns) < len(residual):  # shared by the batch
-        better = (residual.sum() < found[0].sum()).expand(len(residual))
-        return torch.where(better, residual, found[0]), torch.where(better[0], unknowns, found[1])
-    return (
-        torch.where(better, residual, found[0]),
-        torch.where(better[:, None], unknowns, found[1]),
-    )
+def _best(unknowns: Tensor | None, fit: Tensor) -> Tensor | None:
+    """Of the unknowns of each sample those that fit best, (B, n); shared ones are one."""
+    if unknowns is None or len(unknowns) < fit.numel():
+        return unknowns
+    each = unknowns.reshape(*fit.shape, -1)
+    return each[fit.argmin(0), torch.arange(fit.shape[1], device=fit.device)]
 
 
 class _Guide:
@@ -122,38 +110,45 @@ class _Guide:
         scale: float,
         spread: float,
         sigma: Tensor | None,
+        samples: int,
     ) -> None:
+        self.samples = samples
         self.task, self.diffusion, self.rule = task, diffusion, rule
         self.scale, self.spread, self.sigma = scale, spread, sigma
-        self.gain = passed(task) if rule == "level" else torch.ones_like(task.forward.count)
+        self.gain = passed(task) if rule == "level" else None
 
-    def sample(
-        self, unknowns: Unknowns, steps: int, draw: torch.Generator, number: int, done: Tensor
-    ) -> Tensor:
-        """One sample for each image, (B, *shape), in the range."""
+    def sample(self, unknowns: Unknowns, steps: int, samples: int) -> Tensor:
+        """Several samples for each image, (samples · B, *shape), in the range."""
         diffusion, task = self.diffusion, self.task
-        u = diffusion.start(task.y, draw)
-        count = len(diffusion.kept)
-        clean = u
-        for at in range(count):
+        draw = task.generator("dps")
+        u = diffusion.start(samples * len(task.y), task.y.real, draw)
+        for at in range(len(diffusion.kept)):
             clean, squared, slope = self._look(u, at, unknowns.value)
             u = self._step(u, clean, squared, slope, at, draw)
             clean = diffusion.space.clip(clean)
             unknowns.steps(clean, steps)
-            residual = squared / task.forward.count
-            shown = (done + clean) / (number + 1)
-            task.watch(number * count + at, shown, residual, residual)
+            self._tell(at, clean, unknowns.value)
         # the last step of the rule gives x_0 itself, moved by the measurement
-        image = diffusion.space.middle + diffusion.space.half * u
-        return diffusion.space.clip(image)
+        image = diffusion.space.clip(diffusion.space.middle + diffusion.space.half * u)
+        self._tell(len(diffusion.kept), image, unknowns.value)
+        return image
+
+    def _tell(self, at: int, images: Tensor, unknowns: Tensor | None) -> None:
+        """Show the mean of the samples at a step."""
+        batch = len(self.task.y)
+        mean = images.reshape(-1, batch, *images.shape[1:]).mean(0)
+        with torch.no_grad():
+            loss = residuals(self.task, images, unknowns).reshape(-1, batch).mean(0)
+            shown = unknowns if unknowns is None else unknowns[:batch]
+            residual = self.task.forward.residual(mean, self.task.y, shown)
+        self.task.watch(at, mean, loss, residual)
 
     def _look(self, u: Tensor, at: int, unknowns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """x̂_0 as an image, ‖r‖² (B,) and its gradient in x_t."""
         with torch.enable_grad():
             point = u.detach().requires_grad_()
             clean = self.diffusion.clean(point, at)
-            squared = self.task.forward.residual(clean, self.task.y, unknowns)
-            squared = squared * self.task.forward.count
+            squared = residuals(self.task, clean, unknowns) * self._each(self.task.forward.count)
             (slope,) = torch.autograd.grad(squared.sum(), point)
         return clean.detach(), squared.detach(), slope
 
@@ -171,8 +166,9 @@ class _Guide:
         inside = diffusion.inside(clean)
         if self.rule == "level":
             assert self.sigma is not None
+            assert self.gain is not None
             variance = self.sigma**2 + self.spread * self.gain * half**2 * (1 - kept)
-            pull = slope / rows(2 * variance, slope)
+            pull = slope / rows(2 * self._each(variance), slope)
             inside = inside - (self.scale * (1 - kept) / kept**0.5) * pull
             return diffusion.ancestor(u, self._bounded(inside), at, draw)
         after = diffusion.ancestor(u, self._bounded(inside), at, draw)
@@ -180,6 +176,10 @@ class _Guide:
         stride = self.scale * 1000 / len(diffusion.kept)
         length = half * squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
         return after - stride * slope / rows(length, slope)
+
+    def _each(self, values: Tensor) -> Tensor:
+        """(B,) for every sample, (samples · B,)."""
+        return values.expand(len(self.task.y)).repeat(self.samples)
 
     def _bounded(self, inside: Tensor) -> Tensor:
         return inside.clamp(-1, 1) if self.diffusion.space.bounded else inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -62,6 +63,13 @@ def whole_number(name: str, value: int, least: int = 1) -> None:
         raise DataError(f"{name}={value!r} must be a whole number of at least {least}.")
 
 
+def above_zero(**values: float | None) -> None:
+    """Refuse a number that must be positive and is not; None is left out."""
+    for name, value in values.items():
+        if value is not None and not 0 < value < float("inf"):
+            raise DataError(f"{name}={value!r} must be a number above 0.")
+
+
 def rows(values: Tensor, like: Tensor) -> Tensor:
     """(B,) as (B, 1, 1, …), to be multiplied with rows of ``like``."""
     return values.reshape(-1, *([1] * (like.ndim - 1)))
@@ -78,9 +86,8 @@ def noise_level(task: Task, stated: float | None = None) -> Tensor:
     Stated by hand, else of the task's noise at the measured values, else estimated from y.
     """
     y = task.y
+    above_zero(sigma=stated)
     if stated is not None:
-        if not stated > 0:
-            raise DataError(f"sigma={stated!r} must be above 0: it is the deviation of the noise.")
         return torch.full((len(y),), float(stated), dtype=y.real.dtype, device=y.device)
     seen = task.forward.observed
     if task.noise is None:
@@ -89,7 +96,7 @@ def noise_level(task: Task, stated: float | None = None) -> Tensor:
         level = level.clamp(min=4e-3 * space_of(task).half)
     else:
         variance = task.noise.variance_seen(y).expand(y.shape)
-        variance = variance if seen is None else variance * seen
+        variance = variance if seen is None else torch.where(seen > 0, variance, 0)
         level = (total(variance) / task.forward.count).clamp(min=0).sqrt()
     # a level of nothing would ask for an exact fit, which no finite number of steps gives
     return level.clamp(min=1e-4 * space_of(task).half)
@@ -118,6 +125,15 @@ def is_linear(task: Task) -> bool:
         return bool((apart - joined).abs().max() <= 1e-4 * joined.abs().max())
 
 
+def seen_of(task: Task, unknowns: Tensor | None) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    """A with its unknowns and y, both 0 where y was not observed."""
+    observed = task.forward.observed
+    if observed is None:
+        return lambda x: task.forward(x, unknowns), task.y
+    seen = observed > 0
+    return lambda x: torch.where(seen, task.forward(x, unknowns), 0), torch.where(seen, task.y, 0)
+
+
 def passed(task: Task) -> Tensor:
     """G = E‖Aᵀε‖²/m, the mean of the diagonal of AAᵀ, (B,); of A'(x) at the first image.
 
@@ -126,12 +142,10 @@ def passed(task: Task) -> Tensor:
     unknowns = task.forward.start(len(task.y), task.y) if task.forward.blind else None
     with torch.enable_grad():
         point = first_image(task, unknowns).requires_grad_()
-        out = task.forward(point, unknowns)
+        out = seen_of(task, unknowns)[0](point)
         noise = torch.randn(
             out.shape, dtype=out.dtype, device=out.device, generator=task.generator("passed")
         )
-        if task.forward.observed is not None:
-            noise = noise * task.forward.observed
         (back,) = torch.autograd.grad(out, point, noise)
     return total(back**2) / task.forward.count
 
@@ -143,16 +157,13 @@ def first_image(task: Task, unknowns: Tensor | None, *, pull: float = 0.05) -> T
     where it looks like an image (resized), else the middle with a little noise, as A may be flat
     or even there.
     """
-    space, y = space_of(task), task.y
+    space = space_of(task)
+    operator, y = seen_of(task, unknowns)
     like = y.real
     middle = torch.full((len(y), *space.shape), space.middle, dtype=like.dtype, device=y.device)
     if is_linear(task):
         damping = torch.full((len(y),), pull, dtype=like.dtype, device=y.device)
-        return space.clip(
-            damped_least_squares(
-                lambda x: task.forward(x, unknowns), y, middle, damping, rounds=1, steps=15
-            )
-        )
+        return space.clip(damped_least_squares(operator, y, middle, damping, rounds=1, steps=15))
     image_like = getattr(task.forward.operator, "output", None) == "image"
     if image_like and y.ndim == 4 and y.shape[1] == space.shape[0]:
         size = list(space.shape[1:])

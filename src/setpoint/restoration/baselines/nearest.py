@@ -18,7 +18,8 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.ground import space_of, whole_number
-from setpoint.restoration.baselines.unknowns import Unknowns, misfit
+from setpoint.restoration.baselines.unknowns import Unknowns, misfit, residuals
+from setpoint.restoration.operators.inpaint import Inpaint
 from setpoint.restoration.task import Outcome, Task
 
 
@@ -72,24 +73,25 @@ def nearest(
 
 def distances(task: Task, bank: Tensor, chunk: int, unknowns: Tensor | None = None) -> Tensor:
     """‖A(t_n) − y_b‖² over the observed entries, (B, N)."""
-    mask = getattr(task.forward.operator, "mask", None)
-    batch = len(task.y)
-    out = []
+    batch, seen, out = len(task.y), task.forward.observed, []
+    y = task.y if seen is None else torch.where(seen > 0, task.y, 0)
     with torch.no_grad():
         shared = _shared(task, bank, unknowns)
         for start in range(0, len(bank), chunk):
             part = bank[start : start + chunk]
             if shared:
                 own = _for(unknowns, len(part), batch)
-                out.append(_expanded(task.forward(part, own), task.y))
-            elif isinstance(mask, Tensor) and task.y.shape[1:] == part.shape[1:]:
-                out.append(_masked(part, task.y, mask.to(task.y).expand(task.y.shape)))
+                measured = task.forward(part, own)
+                masked = seen is not None
+                out.append(_masked(measured, y, seen) if masked else _expanded(measured, y))
+            elif isinstance(task.forward.operator, Inpaint) and seen is not None:
+                out.append(_masked(part, y, seen))
             else:
-                measured = [
-                    task.forward(image.expand(batch, *image.shape), unknowns) for image in part
+                apart = [
+                    task.forward.residual(image.expand(batch, *image.shape), task.y, unknowns)
+                    for image in part
                 ]
-                apart = [((seen - task.y) ** 2).flatten(1).sum(1) for seen in measured]
-                out.append(torch.stack(apart, 1))
+                out.append(torch.stack(apart, 1) * task.forward.count[:, None])
     return torch.cat(out, 1)
 
 
@@ -124,7 +126,7 @@ def _together(
     task: Task, bank: Tensor, unknowns: Tensor, chunk: int, rounds: int, steps: int, rate: float
 ) -> tuple[Tensor, Tensor]:
     """Unknowns that the whole batch shares: look up and fit in turn."""
-    moving = Unknowns(task, task.y, rate)
+    moving = Unknowns(task, rate)
     which = distances(task, bank, chunk, unknowns).argmin(1)
     for _ in range(rounds):
         moving.steps(bank[which], steps)
@@ -141,9 +143,9 @@ def _expanded(measured: Tensor, y: Tensor) -> Tensor:
     return a.square().sum(1) - 2 * b @ a.T + b.square().sum(1, keepdim=True)
 
 
-def _masked(part: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-    """⟨m, t²⟩ − 2⟨m ∘ y, t⟩ + ⟨m, y²⟩."""
-    t, m, b = part.flatten(1), mask.flatten(1), y.flatten(1)
+def _masked(measured: Tensor, y: Tensor, mask: Tensor) -> Tensor:
+    """⟨m, a²⟩ − 2⟨m ∘ y, a⟩ + ⟨m, y²⟩."""
+    t, m, b = measured.flatten(1), mask.flatten(1), y.flatten(1)
     return m @ t.square().T - 2 * (m * b) @ t.T + (m * b.square()).sum(1, keepdim=True)
 
 
@@ -212,12 +214,12 @@ class _Blind:
         """Residual (B, K) and unknowns (B, K, n) of candidates (B, K) after Adam."""
         count = tried.shape[1]
         images = self.bank[tried.T.reshape(-1)]  # (K·B, *shape), candidate by candidate
-        y = self.task.y.repeat(count, *([1] * (self.task.y.ndim - 1)))
         free = unknowns.repeat(count, 1).detach().clone().requires_grad_()
         optimizer = torch.optim.Adam([free], lr=rate, betas=(0.9, 0.99))
         for step in range(steps + 1):
             with torch.enable_grad():
-                loss, residual = misfit(self.task, images, y, free)
+                residual = residuals(self.task, images, free)
+                loss = misfit(self.task, residual, free)
             if step < steps:
                 (free.grad,) = torch.autograd.grad(loss, free)
                 optimizer.step()

@@ -21,9 +21,11 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.diffused import denoiser_of
 from setpoint.restoration.baselines.ground import (
+    above_zero,
     first_image,
     is_linear,
     noise_level,
+    seen_of,
     space_of,
     whole_number,
 )
@@ -38,7 +40,7 @@ def pnp(
     task: Task,
     *,
     iterations: int = 60,
-    splitting: str = "hqs",
+    splitting: str = "admm",
     strength: float = 0.3,
     first: float = 1.0,
     last: float | None = None,
@@ -71,12 +73,13 @@ def pnp(
         Adam's rate and steps, in each iteration, on the unknowns of a blind operator.
     """
     whole_number("iterations", iterations)
+    above_zero(strength=strength, first=first, last=last)
     if splitting not in SPLITTINGS:
         raise DataError(f"splitting={splitting!r} is not known: say {' or '.join(SPLITTINGS)}.")
     prior, space, y = denoiser_of(task, "pnp"), space_of(task), task.y
     level = noise_level(task, sigma)
     spreads = _falling(level, first * space.half, last and last * space.half, iterations)
-    unknowns = Unknowns(task, y, unknowns_rate)
+    unknowns = Unknowns(task, unknowns_rate)
     v = first_image(task, unknowns.value)
     w = torch.zeros_like(v)
     rounds = 1 if is_linear(task) else rounds
@@ -84,9 +87,10 @@ def pnp(
     task.watch.steps = iterations
     for step, spread in enumerate(spreads):
         w = w * (spread / before).square().reshape(-1, *([1] * (w.ndim - 1)))  # w is scaled by 1/ρ
+        operator, seen = seen_of(task, unknowns.value)
         x = damped_least_squares(
-            lambda image: task.forward(image, unknowns.value),
-            y,
+            operator,
+            seen,
             v - w,
             strength * (level / spread) ** 2,
             rounds=rounds,

@@ -9,9 +9,10 @@ term fails, and the momentum starts anew where it points uphill (O'Donoghue and 
 
     log λ ← log λ + rate · (log τ m σ² − log ‖A(x) − y‖²).
 
-Blind: the unknowns take gradient steps on the data term between those of the image. The start with
-a large λ matters there: a joint minimum at a small λ is the blurred image and no blur (Levin et al.
-2009; Perrone and Favaro 2014).
+Blind: the joint minimum over image and kernel is the blurred image and no blur (Levin et al. 2009).
+So the kernel starts broad, λ falls first, down to a floor, and the unknowns take slow gradient
+steps on the data term only while the residual is above its aim: what is found is about the broadest
+kernel that explains y. Kernels that followed a slowly falling λ ended at no blur.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.ground import (
+    above_zero,
     first_image,
     noise_level,
     rows,
@@ -36,9 +37,8 @@ from setpoint.restoration.task import Outcome, Task
 
 _LARGE = 0.3  # the first λ, in units of half the range: flat images
 _LEAST = 1e-6  # λ never falls below this, in the same units
-_FALL = 0.06  # log λ moves at most this much in a step,
-_BLIND = 0.1
-_SLOW = 0.06  # and this much where a kernel must follow it
+_BLIND = 0.15  # nor, where a kernel is unknown, below this many σ
+_FALL = 0.06  # log λ moves at most this much in a step
 
 
 @dataclass
@@ -62,7 +62,7 @@ def total_variation(
     discrepancy: float = 1.0,
     sigma: float | None = None,
     proximal_steps: int = 10,
-    unknowns_rate: float = 0.1,
+    unknowns_rate: float = 0.007,
     unknowns_steps: int = 1,
 ) -> Outcome:
     """Restore by total variation.
@@ -85,15 +85,13 @@ def total_variation(
         Adam's rate and steps, after each step on the image, on the unknowns of a blind operator.
     """
     whole_number("iterations", iterations)
-    if weight is not None and not weight > 0:
-        raise DataError(f"weight={weight!r} must be above 0: it is the weight of TV(x).")
+    above_zero(weight=weight, discrepancy=discrepancy)
     space = space_of(task)
-    unknowns = Unknowns(task, task.y, unknowns_rate)
+    unknowns = Unknowns(task, unknowns_rate)
     state = _begun(task, unknowns.value)
     level = noise_level(task, sigma)
     aim = discrepancy * task.forward.count * level**2  # (B,)
     task.watch.steps = iterations
-    fall = _SLOW if task.forward.blind else _FALL
     least = _BLIND * level if task.forward.blind else _LEAST * space.half * torch.ones_like(level)
     for step in range(iterations):
         _descend(task, state, unknowns.value, proximal_steps)
@@ -101,9 +99,9 @@ def total_variation(
         left = 1 - step / iterations
         if weight is None:
             error = (aim / state.squared.clamp(min=1e-30)).log()
-            change = (0.1 * error).clamp(-fall, fall) * min(1.0, 2 * left)
+            change = (0.1 * error).clamp(-_FALL, _FALL) * min(1.0, 2 * left)
         else:
-            change = (weight / state.weight).log().clamp(-fall, fall)
+            change = (weight / state.weight).log().clamp(-_FALL, _FALL)
         state.weight = torch.maximum(state.weight * change.exp(), least)
         loss = 0.5 * state.squared + state.weight * total_variation_of(state.x)
         task.watch(step, state.x, loss, state.squared / task.forward.count, weight=state.weight)

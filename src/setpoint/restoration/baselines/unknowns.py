@@ -1,6 +1,6 @@
 """Unknowns of a blind operator beside the image: gradient steps on the squared residual.
 
-    u ← Adam(u, ∂/∂u Σ log ‖A(x; u) − y‖² + c · (offset of the kernel)²)
+    u ← Adam(u, ∂/∂u Σ log(‖A(x; u) − y‖²/m + ε) + c · (offset of the kernel)²)
 
 The logarithm scales each image's residual by its own size, so that images which fit badly move as
 those that fit well. A kernel moved by s and an image moved by −s give the same y: an operator that
@@ -17,16 +17,33 @@ from setpoint.restoration.task import Task
 _CENTRED = 0.1  # c, per squared pixel
 
 
-def misfit(task: Task, image: Tensor, y: Tensor, unknowns: Tensor) -> tuple[Tensor, Tensor]:
-    """What the unknowns lower, one number, and the mean squared residual (B,)."""
-    residual = task.forward.residual(image, y, unknowns)
-    loss = residual.clamp(min=torch.finfo(residual.dtype).tiny).log().sum()
+def residuals(task: Task, image: Tensor, unknowns: Tensor | None) -> Tensor:
+    """Mean squared residual of images that are one or several copies of the batch, (copies · B,).
+
+    Copy by copy: an operator may treat the rows of a batch differently.
+    """
+    batch = len(task.y)
+    parts = image.split(batch)
+    if unknowns is None or len(unknowns) < len(image):
+        own = [unknowns] * len(parts)
+    else:
+        own = list(unknowns.split(batch))
+    return torch.cat(
+        [task.forward.residual(part, task.y, u) for part, u in zip(parts, own, strict=True)]
+    )
+
+
+def misfit(task: Task, residual: Tensor, unknowns: Tensor) -> Tensor:
+    """What the unknowns lower, one number, from the mean squared residuals."""
+    # a hundredth of y's size is added: the logarithm of a perfect fit has no bottom
+    size = 1e-4 * task.y.abs().square().mean().clamp(min=1e-12)
+    loss = (residual + size).log().sum()
     offset = getattr(task.forward.operator, "offset", None)
     if callable(offset):
         out = offset(unknowns)
         assert isinstance(out, Tensor)
         loss = loss + _CENTRED * out.square().sum()
-    return loss, residual
+    return loss
 
 
 class Unknowns:
@@ -38,15 +55,18 @@ class Unknowns:
     ----------
     task : Task
         The task.
-    like : torch.Tensor
-        Of as many rows as there are images, of the dtype and device wanted.
     rate : float
         Adam's.
+    copies : int
+        How often the batch stands below itself; each copy has unknowns of its own.
     """
 
-    def __init__(self, task: Task, like: Tensor, rate: float) -> None:
+    def __init__(self, task: Task, rate: float, copies: int = 1) -> None:
         self.task = task
-        start = task.forward.start(len(like), like) if task.forward.blind else None
+        batch = len(task.y)
+        start = task.forward.start(batch, task.y.real) if task.forward.blind else None
+        if start is not None and len(start) == batch:
+            start = start.repeat(copies, 1)
         self.value = None if start is None else start.detach().clone()
         self._optimizer = None
         if self.value is not None:
@@ -60,7 +80,7 @@ class Unknowns:
         for _ in range(count):
             self.value.requires_grad_(True)
             with torch.enable_grad():
-                loss = misfit(self.task, image, self.task.y, self.value)[0]
+                loss = misfit(self.task, residuals(self.task, image, self.value), self.value)
             (self.value.grad,) = torch.autograd.grad(loss, self.value)
             self.value.requires_grad_(False)
             before = self.value.clone()

@@ -78,8 +78,7 @@ class UNet(nn.Module):
                 side *= 2
         self.norm = norm(now)
         self.last = nn.Conv2d(now, channels, 3, padding=1)
-        nn.init.zeros_(self.last.weight)
-        nn.init.zeros_(self.last.bias)
+        silence(self.last)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """(B, C, H, W), (B,) -> (B, C, H, W)."""
@@ -109,8 +108,7 @@ class Stage(nn.Module):
         self.time = nn.Linear(told, 2 * outward)
         self.skip = nn.Conv2d(inward, outward, 1) if inward != outward else nn.Identity()
         self.attention = Attention(outward) if attends else nn.Identity()
-        nn.init.zeros_(self.conv2.weight)
-        nn.init.zeros_(self.conv2.bias)
+        silence(self.conv2)
 
     def forward(self, x: Tensor, told: Tensor) -> Tensor:
         """Scale and shift by the time, add to what came in."""
@@ -128,8 +126,7 @@ class Attention(nn.Module):
         self.norm = norm(wide)
         self.inward = nn.Conv2d(wide, 3 * wide, 1)
         self.outward = nn.Conv2d(wide, wide, 1)
-        nn.init.zeros_(self.outward.weight)
-        nn.init.zeros_(self.outward.bias)
+        silence(self.outward)
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as x."""
@@ -163,6 +160,12 @@ class Larger(nn.Module):
     def forward(self, x: Tensor, told: Tensor) -> Tensor:
         """The time is not needed."""
         return self.conv(F.interpolate(x, scale_factor=2.0, mode="nearest"))
+
+
+def silence(conv: nn.Conv2d) -> None:
+    """Start at zero: the block is the identity at first."""
+    for weight in conv.parameters():
+        nn.init.zeros_(weight)
 
 
 def norm(wide: int) -> nn.GroupNorm:

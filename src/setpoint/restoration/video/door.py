@@ -88,17 +88,17 @@ def _sized(name: str, given: Tensor, wanted: tuple[int, ...]) -> Tensor:
     return given
 
 
-def plan_of(plan: Plan, rank: int | None) -> Plan:
+def plan_of(plan: Plan, rank: int) -> Plan:
     """Options that can be meant."""
-    if rank is not None and (not isinstance(rank, int) or rank < 0):
-        raise DataError(f"rank is a whole number, 0 or more, or None for free; got {rank!r}.")
+    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+        raise DataError(f"rank is a whole number, 0 or more; got {rank!r}.")
     for name in ("iterations", "window", "patience"):
         if getattr(plan, name) < 1:
             raise DataError(f"{name} is a whole number, 1 or more; got {getattr(plan, name)!r}.")
     for name in ("warmup", "refine"):
         if getattr(plan, name) < 0:
             raise DataError(f"{name} is a whole number, 0 or more; got {getattr(plan, name)!r}.")
-    for name, said in (("pixel", "weight"), ("spread", "spread")):
+    for name, said in (("pixel", "weight"), ("slack", "slack")):
         if not 0 <= getattr(plan, name) < math.inf:
             raise DataError(f"{said} is a number, 0 or more; got {getattr(plan, name)!r}.")
     if not 0 < plan.rate < math.inf:

@@ -34,7 +34,7 @@ class RestoredVideo:
         (N, T − 1, 1, H, W) bool, the pixels that counted.
     history : mapping of str to torch.Tensor
         Each (K, N), one row an iteration: ``loss``; ``residual``, mean squared; ``warping``, the
-        warping error with the flow held then (0 while there is none); ``spread`` of the seeds;
+        warping error with the flow held then (0 while there is none); ``slack`` of the seeds;
         ``variance``, of the window that ends there (infinite before the first is full).
     trail : torch.Tensor or None
         (K', N, T, C, H, W), every so many iterates, where asked for.

@@ -35,8 +35,8 @@ def restore_video(
     valid: Tensor | None = None,
     semantic: bool = True,
     pixel: bool = True,
-    rank: int | None = 2,
-    spread: float = 0.0,
+    rank: int = 2,
+    slack: float | None = None,
     weight: float = 0.5,
     iterations: int = 300,
     rate: float = 0.1,
@@ -54,9 +54,9 @@ def restore_video(
 
     For each clip, with x_t = prior(Z_t) and m observed entries in a frame,
 
-        minimise (1/T) Σ_t ‖A(x_t) − y_t‖²/m + weight · WE(x, flow) + spread · Σ_t ‖Z_t − s‖²/(T d)
+        minimise (1/T) Σ_t ‖A(x_t) − y_t‖²/m + weight · WE(x, flow) + slack · Σ_t ‖e_t‖²/(T d)
 
-    over Z_t = s + u_t V, each on the shell ‖Z_t‖ = √d.
+    over Z_t = s + u_t V + e_t, each on the shell ‖Z_t‖ = √d.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ def restore_video(
         Frames share a seed and differ by residuals; else each has a seed of its own.
     pixel : bool
         Whether frames are held to move with the flow.
-    rank : int or None
-        Of the residuals of a clip; None leaves them free.
-    spread : float
-        Weight of the residuals' mean square.
+    rank : int
+        Of the residuals u_t V of a clip.
+    slack : float or None
+        Weight of what frames have beyond that, e_t; None lets them have nothing.
     weight : float
         Weight of the warping error, both it and the residual being mean squares.
     iterations : int
@@ -127,7 +127,8 @@ def restore_video(
     if refine is None:
         refine = 0 if isinstance(flow, Tensor) or not pixel else 25
     plan = plan_of(
-        Plan(weight, spread, iterations, rate, window, patience, warmup, refine, smoothing), rank
+        Plan(weight, slack or 0.0, iterations, rate, window, patience, warmup, refine, smoothing),
+        rank,
     )
     rows, forward, single = clips_of(y, operator, prior, seed)  # (N, T, ...)
     held, estimate = None, None
@@ -143,6 +144,7 @@ def restore_video(
         (clips, frames, torch.Size(prior.seed_shape).numel()),
         semantic=semantic,
         rank=rank,
+        free=slack is not None,
         shell=shell,
         seed=seed,
         like=rows,
@@ -151,7 +153,14 @@ def restore_video(
     found, stop = search(
         rows, forward, prior, seeds, plan, motion=held, estimate=estimate, watch=watch
     )
-    settings = {**asdict(plan), "semantic": semantic, "rank": rank, "shell": shell, "seed": seed}
+    settings = {
+        **asdict(plan),
+        "slack": slack,
+        "semantic": semantic,
+        "rank": rank,
+        "shell": shell,
+        "seed": seed,
+    }
     if not pixel:
         settings["pixel"] = 0.0
     record = _record(found, stop, watch, plan, prior, single)

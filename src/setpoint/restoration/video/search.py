@@ -2,7 +2,7 @@
 
 For each clip, with x_t = prior(Z_t) and weights a (pixel) and b (semantic),
 
-    minimise   (1/T) Σ_t ‖A(x_t) − y_t‖²/m  +  a · WE(x, flow)  +  b · spread(Z)
+    minimise   (1/T) Σ_t ‖A(x_t) − y_t‖²/m  +  a · WE(x, flow)  +  b · slack(Z)
 
 over the numbers behind Z (:mod:`setpoint.restoration.video.seeds`). The pixel term comes in after a
 warm-up: frames that show nothing yet agree best where they are blank. Clips do not touch each
@@ -36,7 +36,7 @@ class Plan:
     """The options of a run; see :func:`setpoint.restoration.video.restore_video`."""
 
     pixel: float
-    spread: float
+    slack: float
     iterations: int
     rate: float
     window: int
@@ -117,7 +117,7 @@ def search(
     begin = 2 * plan.warmup if motion is not None or estimate is not None else 0
     try:
         for step in range(plan.iterations):
-            z, spread = seeds()  # (N, T, d), (N,)
+            z, slack = seeds()  # (N, T, d), (N,)
             video, gaps = _measured(y, forward, prior, z, unknowns)
             if estimate is not None and plan.refines(step):
                 kept.motion = refined(kept.motion, video.detach(), estimate, plan.smoothing)
@@ -125,14 +125,14 @@ def search(
             if kept.motion is not None:
                 warping = discrepancy(video, kept.motion.forward, kept.motion.valid)
             fit = gaps.mean(1)
-            loss = fit + plan.pixel_at(step) * warping + plan.spread * spread  # (N,)
+            loss = fit + plan.pixel_at(step) * warping + plan.slack * slack  # (N,)
             if step == begin:
                 stop = WindowedVariance(plan.window, plan.patience)
             # before the first full window the newest iterate is the best there is
             better = stop.update(step, video) | (stop.best_step < 0)
             kept.step = step
             kept.take(better, frames=video, seeds=z, residual=gaps, unknowns=unknowns)
-            more = {"warping": warping, "spread": spread, "variance": stop.variance}
+            more = {"warping": warping, "slack": slack, "variance": stop.variance}
             watch(step, video, loss, fit, **more)
             if step % LOOK == LOOK - 1 and _over(stop, loss, step) and step >= begin:
                 break

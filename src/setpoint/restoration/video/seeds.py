@@ -2,15 +2,15 @@
 
 With d numbers in a seed and T frames, the rows Z_1, …, Z_T of a clip are
 
-    each for itself       Z_t = z_t,                         z_t ~ N(0, I) at the start,
-    shared, rank r        Z_t = s + u_t V,                   u_t (r,), V (r, d),
-    shared, free          Z_t = s + e_t,                     e_t (d,),
+    each for itself     Z_t = z_t,                      z_t ~ N(0, I) at the start,
+    shared              Z_t = s + u_t V + e_t,          u_t (r,), V (r, d), e_t (d,),
 
 each frame then put on the shell ‖Z_t‖ = √d, where almost all seeds of N(0, I) are. The shared part
-is what a clip shows, the residuals are how it changes (Wang et al. 2025, arXiv:2503.14863: seeds of
-one clip are close together). How far frames are apart is
+is what a clip shows, the residuals of rank r are how it changes (Wang et al. 2025,
+arXiv:2503.14863: seeds of one clip are close together); e_t is what a frame may have beyond, either
+nothing or penalised by its
 
-    spread = Σ_t ‖Z_t − s‖² / (T d)   before the shell, to be penalised.
+    slack = Σ_t ‖e_t‖² / (T d).
 """
 
 from __future__ import annotations
@@ -35,48 +35,53 @@ class Seeds:
     ----------
     shared : torch.Tensor or None
         (N, 1, d), s.
-    weights : torch.Tensor or None
-        (N, T, r), u_t.
-    own : torch.Tensor
-        (N, T, d), z_t or e_t; (N, r, d), V, where there are weights.
+    weights, directions : torch.Tensor or None
+        (N, T, r) and (N, r, d), u_t and V.
+    own : torch.Tensor or None
+        (N, T, d), z_t where nothing is shared, else e_t.
     shell : bool
         Whether seeds are put on the shell.
     """
 
     shared: Tensor | None
     weights: Tensor | None
-    own: Tensor
+    directions: Tensor | None
+    own: Tensor | None
     shell: bool
 
     @property
     def parameters(self) -> list[Tensor]:
         """What an optimiser moves."""
-        return [part for part in (self.shared, self.weights, self.own) if part is not None]
+        parts = (self.shared, self.weights, self.directions, self.own)
+        return [part for part in parts if part is not None]
 
-    def residuals(self) -> Tensor:
-        """(N, T, d): Z_t − s; the seeds themselves where nothing is shared."""
-        return self.own if self.weights is None else self.weights @ self.own
+    def rows(self) -> Tensor:
+        """(N, T, d): the seeds before they are put on the shell."""
+        if self.shared is None or self.weights is None or self.directions is None:
+            assert self.own is not None
+            return self.own
+        rows = self.shared + self.weights @ self.directions
+        return rows if self.own is None else rows + self.own
 
     def __call__(self) -> tuple[Tensor, Tensor]:
-        """Seeds (N, T, d), and the spread of each clip (N,), 0 where nothing is shared."""
-        rows = self.residuals()
-        if self.shared is None:
-            apart = rows.new_zeros(len(rows))
+        """Seeds (N, T, d), and the slack of each clip (N,), 0 where there is none."""
+        rows = self.rows()
+        if self.own is None or self.shared is None:
+            slack = rows.new_zeros(len(rows))
         else:
-            apart, rows = rows.square().mean((1, 2)), self.shared + rows
-        return (on_shell(rows) if self.shell else rows), apart
+            slack = self.own.square().mean((1, 2))
+        return (on_shell(rows) if self.shell else rows), slack
 
     @torch.no_grad()
     def settle(self) -> None:
         """Scale a clip's numbers so that its seeds are near the shell before they are put on it.
 
-        Changes no seed: (s, u) and (c s, c u) give the same ones. Steps stay of the same size.
+        Changes no seed: (s, u, e) and (c s, c u, c e) give the same ones. Steps stay of one size.
         """
         if not self.shell:
             return
-        rows = self.residuals() if self.shared is None else self.shared + self.residuals()
-        factor = rows.square().mean((1, 2), keepdim=True).rsqrt()  # (N, 1, 1)
-        for part in (self.shared, self.own if self.weights is None else self.weights):
+        factor = self.rows().square().mean((1, 2), keepdim=True).rsqrt()  # (N, 1, 1)
+        for part in (self.shared, self.weights, self.own):
             if part is not None:
                 part.mul_(factor)
 
@@ -85,7 +90,8 @@ def start_seeds(
     sizes: tuple[int, int, int],
     *,
     semantic: bool,
-    rank: int | None,
+    rank: int,
+    free: bool,
     shell: bool,
     seed: int,
     like: Tensor,
@@ -98,8 +104,10 @@ def start_seeds(
         N clips, T frames, d numbers in a seed.
     semantic : bool
         Whether frames share a seed.
-    rank : int or None
-        Of the residuals; None leaves them free.
+    rank : int
+        Of the residuals.
+    free : bool
+        Whether frames may have more than that.
     shell : bool
         Whether seeds are put on the shell.
     seed : int
@@ -114,12 +122,11 @@ def start_seeds(
         return (size * numbers).requires_grad_()
 
     if not semantic:
-        return Seeds(None, None, drawn("frames", frames, length), shell)
-    shared = drawn("shared", 1, length)
-    if rank is None:
-        return Seeds(shared, None, drawn("residuals", frames, length, APART), shell)
+        return Seeds(None, None, None, drawn("frames", frames, length), shell)
+    shared, directions = drawn("shared", 1, length), drawn("directions", rank, length)
     weights = drawn("weights", frames, rank, APART / math.sqrt(max(rank, 1)))
-    return Seeds(shared, weights, drawn("directions", rank, length), shell)
+    own = like.new_zeros(clips, frames, length).requires_grad_() if free else None
+    return Seeds(shared, weights, directions, own, shell)
 
 
 def on_shell(rows: Tensor) -> Tensor:
