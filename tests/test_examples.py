@@ -25,7 +25,7 @@ def run(*command):
 
 def test_every_script_is_run():
     scripts = {p.name for p in (ROOT / "examples").glob("*.py")} - {"data.py"}
-    apart = ("minimize_", "robustness_")  # tests/test_minimize_examples.py runs those
+    apart = ("minimize_", "robustness_", "restoration_")  # test_minimize_examples.py, and below
     scripts = {name for name in scripts if not name.startswith(apart)}
     assert scripts == {*PLAIN, *OWN, "torchrun_ddp.py", "exact_surfaces.py"}
 
@@ -35,6 +35,25 @@ def test_a_model_is_attacked_by_library_and_command():
     _, first, second = out.split("=== ")
     assert "REFUTED: robust accuracy >= 0.8 at l2 <= 0.6" in first, out
     assert "robustness.json" in second, out
+
+
+def test_digits_are_restored():
+    out = run("examples/restoration_digits.py")
+    _, first, second = out.split("=== ")
+    assert "iterate" in first, out
+    found = dict(re.findall(r"^(\w+), 6 images: PSNR ([0-9.]+)", second, re.MULTILINE))
+    assert set(found) == {"constrained", "tv", "nearest"}, out
+    assert float(found["constrained"]) > float(found["tv"]) + 3, out  # what a prior is for
+    assert "oracle (picked by the truth)" in second, out
+    assert "restoration.html" in second, out
+
+
+@pytest.mark.slow
+def test_the_pictures_of_restorations(tmp_path):
+    asked = ["--count", "1", "--iterations", "2", "--only", "inpaint", "--out", str(tmp_path)]
+    out = run("examples/restoration_pictures.py", *asked)
+    assert "=== inpaint: inpaint:0.7" in out
+    assert [p.name for p in tmp_path.iterdir()] == ["restoration-inpaint.png"]
 
 
 @pytest.mark.parametrize("script", PLAIN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,15 +67,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _all(options: argparse.Namespace, shelf: Shelf) -> bool:
-    """Timed jobs alone, then the others side by side; whether some are left."""
-    begun = time.time()
+    """Every part side by side; whether jobs are left."""
     sets = options.data or (list(listing.SMOKE) if options.smoke else ["mnist", "cifar10"])
     count = options.images or (listing.FEW if options.smoke else None)
     ways = options.method or list(WAYS)
-    alone, rest = listing.everything(sets, sets[:1], ways, count, options.smoke)
-    left = _worked(alone, shelf, options, True, options.seconds)
-    left += _worked(rest, shelf, options, False, options.seconds - (time.time() - begun))
-    print(f"{len(left)} of {len(alone) + len(rest)} jobs are left")
+    jobs = listing.everything(sets, ways, count, options.smoke)
+    left = _worked(jobs, shelf, options, False, options.seconds)
+    print(f"{len(left)} of {len(jobs)} jobs are left")
     return bool(left)
 
 

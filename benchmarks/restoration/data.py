@@ -19,6 +19,7 @@ from benchmarks.restoration.packing import pack, unpack
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".data"
+PICTURES = ROOT / "docs" / "images"  #: where the contact sheets go
 PACKED = FOLDER / "restoration" / "packed"
 FILES = {"mnist": "mnist.npz", "cifar10": "cifar10_10k2k.npz"}
 TUNING = 2000  #: of the last training images, from which those for tuning are drawn

@@ -19,15 +19,18 @@ TIMED = "inpaint"  #: the task whose seconds are told
 SMOKE = ("digits",)  #: sets of a dry run
 FEW = 2  #: images of one
 CLIPS = 20
+COPIES = 2  #: of the constrained form under noise, where there are many images
 VIDEO_TASKS = ("sr4", "inpaint")
 VIDEO_WAYS = ("base", "semantic", "pixel", "both")
 #: in this order where time is short
-FIRST = ("constrained", "fmplug", "dmplug", "pnp", "dps", "tv", "nearest", "dps-mean", "dip")
+FIRST = ("constrained", "fmplug", "dmplug", "pnp", "dps", "tv", "nearest", "dip", "dps-mean")
+LONG = ("dip", "dps-mean")
 #: ways of the part noise -> what each is told
 TOLD: dict[str, tuple[float | None, ...]] = {
     "dmplug": (None,),
-    "constrained": (None, 1.0),
-    "dps": (None, *noise.STATED),
+    "constrained": (None,),
+    "dps": noise.STATED,
+    "pnp": (None, *noise.STATED),
 }
 
 
@@ -52,15 +55,13 @@ def noise_jobs(
 ) -> list[Job]:
     """Ways by what they are told; settings are those of the table, for nothing is retuned."""
     images = count or noise.IMAGES
-    jobs = ordered(
+    return ordered(
         Job("noise", d, w, task, images, _told(d, w, task, stated, kind, smoke), smoke)
         for d in data
         for w in ways
         for stated in TOLD.get(w, ())
         for kind in noise.KINDS
     )
-    # ours with the level stated is for the words alone
-    return sorted(jobs, key=lambda job: WAYS[job.way].ours and job.options["stated"] is not None)
 
 
 def video_jobs(count: int | None, smoke: bool) -> list[Job]:
@@ -74,24 +75,22 @@ def video_jobs(count: int | None, smoke: bool) -> list[Job]:
 
 
 def everything(
-    data: Sequence[str], timed: Sequence[str], ways: Sequence[str], count: int | None, smoke: bool
-) -> tuple[list[Job], list[Job]]:
-    """What runs alone on the device, then all the rest, what matters most first.
-
-    Deep image prior takes longest: on tasks without a goal it comes last.
-    """
-    alone = table_jobs(timed, ways, [TIMED], count, smoke)
+    data: Sequence[str], ways: Sequence[str], count: int | None, smoke: bool
+) -> list[Job]:
+    """All parts, what matters most first: the tasks with a goal, and long ways after short ones."""
     table = table_jobs(data, ways, TASKS, count, smoke)
-    rest = [job for job in table if job not in alone]
     rank = {way: number for number, way in enumerate(FIRST)}
-    late = [job for job in rest if job.way == "dip" and job.task not in GOAL]
-    rest = sorted((job for job in rest if job not in late), key=lambda job: rank[job.way])
-    told = noise_jobs(timed, list(TOLD), noise.TASK, count, smoke)
-    return sorted(alone, key=lambda job: rank[job.way]), [
-        *rest,
-        *told,
+    table = sorted(table, key=lambda job: rank[job.way])
+    goal = [job for job in table if job.task in GOAL]
+    rest = [job for job in table if job.task not in GOAL]
+    told = noise_jobs(data[:1], list(TOLD), noise.TASK, count, smoke)
+    return [
+        *(job for job in goal if job.way not in LONG),
         *video_jobs(count, smoke),
-        *late,
+        *(job for job in told if job.way != "pnp"),
+        *(job for job in goal if job.way in LONG),
+        *rest,
+        *(job for job in told if job.way == "pnp"),
     ]
 
 
@@ -124,7 +123,9 @@ def _told(
 ) -> dict[str, Any]:
     """The rule of DPS that follows a stated level where it is told one, the other where not."""
     rule = {"rule": "norm" if stated is None else "level"} if way == "dps" else {}
-    return {**options(data, way, task, smoke, **rule), "stated": stated, "kind": kind}
+    fewer = {"copies": COPIES} if way == "constrained" else {}
+    held = {**options(data, way, task, smoke, **rule), **fewer}
+    return {**held, "stated": stated, "kind": kind}
 
 
 def ordered(jobs: Iterable[Job]) -> list[Job]:
@@ -184,9 +185,9 @@ def time_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
             "images": job.images,
             "seconds": found["seconds"] / job.images,
             "memory": found.get("memory"),
+            "beside": found["beside"],
         }
         for job, found in made(jobs, shelf)
-        if found.get("alone")
     ]
 
 

@@ -23,7 +23,8 @@ ABOUT = (
     "mnist test images, inpainting with 70 % hidden, the settings of the table, nothing retuned. "
     "“Level unknown”: nothing is stated. “Told k ×”: a Gaussian of k times the true root mean "
     "square of the noise on that image. DPS takes the rule of its paper where it is told nothing, "
-    "and the rule that follows a level where it is. PSNR at the selected iterate, ± over images."
+    "and the rule that follows a level where it is; plug-and-play estimates what it is not told. "
+    "PSNR at the selected iterate, ± over images."
 )
 Told = tuple[str, float | None]
 
@@ -58,8 +59,7 @@ def words(found: Mapping[Any, Sequence[float]], columns: Sequence[Told]) -> str:
         right = (way, 1.0)
         if right in columns and stated != 1.0:
             mean, error = drop(found, (way, stated), right)
-            told = "its level unknown" if stated is None else f"told {stated:g} × the level"
-            drops.append(f"{WAYS[way].title} {told} {mean:+.2f} ± {error:.2f} dB")
+            drops.append(f"{named((way, stated))}: {mean:+.2f} ± {error:.2f} dB")
     said = []
     if drops:
         said.append(
@@ -75,8 +75,8 @@ def words(found: Mapping[Any, Sequence[float]], columns: Sequence[Told]) -> str:
             beside.append(f"{named(other)}: {wins} / {losses}")
         if beside:
             said.append(
-                f"{named(column)}, is above / below by more than two standard errors, of "
-                f"{len(noise.SETTINGS)} settings: {'; '.join(beside)}."
+                f"Settings of {len(noise.SETTINGS)} in which {named(column)}, is above / below by "
+                f"more than two standard errors: {'; '.join(beside)}."
             )
     return " ".join(said) + "\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from benchmarks.restoration.data import NAMES, ROOT, images
+from benchmarks.restoration.data import NAMES, PICTURES, images
 from benchmarks.restoration.listing import made
 from benchmarks.restoration.running import unpacked
 from benchmarks.restoration.shelf import Found, Job, Shelf
@@ -18,12 +18,11 @@ from benchmarks.restoration.ways import WAYS
 from setpoint.restoration.scores import psnr
 from setpoint.restoration.sheet import HIDDEN, as_shades
 
-INTO = ROOT / "docs" / "images"
 EACH = 2  #: images of a task
 BOX = (0.0, 1.0)
 
 
-def draw(jobs: Sequence[Job], shelf: Shelf, into: Path = INTO) -> list[Path]:
+def draw(jobs: Sequence[Job], shelf: Shelf, into: Path = PICTURES) -> list[Path]:
     """One sheet a set; the files."""
     into.mkdir(parents=True, exist_ok=True)
     results = made(jobs, shelf)

@@ -32,15 +32,15 @@ SHOWN = 8  #: images kept for the contact sheets
 DIGITS = {"psnr": 3, "oracle_psnr": 3, "ssim": 4, "oracle_ssim": 4, "residual": 5, "manifold": 5}
 
 
-def run(job: Job, device: str, *, alone: bool = False) -> Found:
-    """Make a job; ``alone`` says that nothing else is on the device, so that its time counts."""
+def run(job: Job, device: str, *, beside: int = 0) -> Found:
+    """Make a job, with so many other processes on the device; alone, it is warmed up first."""
     if job.part == "noise":
         return noise.run(job, device, prior(job.data, WAYS[job.way].prior, device))
     if job.part == "video":
         return _video(job, device)
     truth = images(job.data, "tune" if job.part == "tune" else "test", job.images)
     posed = pose(job.task, truth)
-    if alone:
+    if not beside:
         _restored(job, posed, device, **WAYS[job.way].short)  # warms up, not counted
         if device == "cuda":
             torch.cuda.synchronize()
@@ -51,7 +51,7 @@ def run(job: Job, device: str, *, alone: bool = False) -> Found:
         torch.cuda.synchronize()
     seconds = time.perf_counter() - begun
     found = _figures(restored, posed.truth, prior(job.data, "diffusion", device))
-    found |= {"seconds": seconds, "alone": alone, "status": restored.status}
+    found |= {"seconds": seconds, "beside": beside, "status": restored.status}
     found["environment"] = environment(device)
     if device == "cuda":
         found["memory"] = torch.cuda.max_memory_allocated()

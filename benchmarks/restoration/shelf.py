@@ -85,7 +85,7 @@ class Shelf:
         found = []
         for job in jobs:
             held = self.get(job)
-            if held is None or (alone and not held.get("alone")):
+            if held is None or (alone and held.get("beside")):
                 found.append(job)
         return found
 

@@ -49,10 +49,10 @@ def _pairs(one: str, first: tuple[Any, Any], other: str, second: tuple[Any, Any]
 
 FEW = {"iterations": 3}
 GUIDED = (
-    {"rule": "norm", "scale": 0.5},
-    {"rule": "norm", "scale": 1.0},
+    {"rule": "norm", "scale": 0.1},
+    {"rule": "norm", "scale": 0.2},
+    {"rule": "norm", "scale": 0.4},
     {"rule": "level", "spread": 0.3},
-    {"rule": "level", "spread": 1.0},
 )
 SAMPLES = 4
 #: of dps in the table, where the time of a device is short
@@ -63,7 +63,7 @@ WAYS: dict[str, Way] = {
         "DMPlug",
         True,
         _points("learning_rate", 0.02, 0.05, 0.1, 0.2),
-        {"iterations": 500},
+        {"iterations": 300},
         cost=40,
         short=FEW,
     ),
@@ -88,7 +88,7 @@ WAYS: dict[str, Way] = {
         "tv",
         "total variation",
         False,
-        _points("discrepancy", 0.6, 0.8, 1.0, 1.2),
+        _points("discrepancy", 0.7, 0.85, 1.0, 1.1),
         cost=5,
         short=FEW,
     ),
@@ -98,7 +98,7 @@ WAYS: dict[str, Way] = {
         "deep image prior",
         False,
         _points("rate", 0.002, 0.005, 0.01, 0.02),
-        {"iterations": 1500},
+        {"iterations": 1000},
         cost=50,
         short=FEW,
     ),
@@ -114,9 +114,9 @@ WAYS: dict[str, Way] = {
     ),
     "pnp": Way(
         "pnp",
-        "plug-and-play",
+        "plug-and-play ADMM",
         False,
-        _pairs("splitting", ("hqs", "admm"), "strength", (0.3, 1.0)),
+        _pairs("strength", (0.2, 0.5), "first", (1.2, 3.0)),
         cost=3,
         short=FEW,
     ),

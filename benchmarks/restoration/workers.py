@@ -1,6 +1,6 @@
 """Several processes work off a list of jobs on one device.
 
-``python -m benchmarks.restoration.workers FOLDER DEVICE DEADLINE beside`` is one of them: it reads
+``python -m benchmarks.restoration.workers FOLDER DEVICE DEADLINE OTHERS`` is one of them: it reads
 the folder's ``todo``, takes the first job that nobody has, makes it and takes the next, until there
 is none or the deadline (seconds since 1970) has passed. Processes, not threads: at these sizes a
 GPU waits for the interpreter that feeds it, and several interpreters keep it busy.
@@ -51,7 +51,7 @@ def work_off(
     (shelf.folder / TODO).write_text(text, encoding="utf-8")
     count = min(1 if alone else workers, len(todo))
     say(f"{len(jobs)} jobs, {len(todo)} to be made by {count} processes on {device}")
-    running = [_start(shelf, device, deadline, alone) for _ in range(count)]
+    running = [_start(shelf, device, deadline, count - 1) for _ in range(count)]
     restarts, told, begun = RESTARTS, 0, time.time()
     try:
         while running and time.time() < deadline + GRACE:
@@ -60,7 +60,7 @@ def work_off(
             running = [p for p in running if p.poll() is None]
             for _ in died[:restarts]:
                 restarts -= 1
-                running.append(_start(shelf, device, deadline, alone))
+                running.append(_start(shelf, device, deadline, count - 1))
             if died:
                 say(f"{len(died)} processes died; {restarts} may still be started again")
             done = len(jobs) - len(shelf.left(jobs, alone=alone))
@@ -80,8 +80,8 @@ def work_off(
     return shelf.left(jobs, alone=alone)
 
 
-def _start(shelf: Shelf, device: str, deadline: float, alone: bool) -> subprocess.Popen[bytes]:
-    words = [str(shelf.folder.resolve()), device, str(deadline), "alone" if alone else "beside"]
+def _start(shelf: Shelf, device: str, deadline: float, beside: int) -> subprocess.Popen[bytes]:
+    words = [str(shelf.folder.resolve()), device, str(deadline), str(beside)]
     command = [sys.executable, "-m", "benchmarks.restoration.workers", *words]
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -89,7 +89,7 @@ def _start(shelf: Shelf, device: str, deadline: float, alone: bool) -> subproces
     return subprocess.Popen(command, cwd=ROOT, env=environment)
 
 
-def work(folder: Path, device: str, deadline: float, *, alone: bool) -> None:
+def work(folder: Path, device: str, deadline: float, beside: int) -> None:
     """One process: job after job."""
     torch.set_num_threads(1)
     shelf = Shelf(folder)
@@ -100,11 +100,11 @@ def work(folder: Path, device: str, deadline: float, *, alone: bool) -> None:
         if not shelf.claim(job):
             continue
         try:
-            found = run(job, device, alone=alone)
+            found = run(job, device, beside=beside)
         except Exception:  # one failed job must not cost the others; the parent tells it
             found = {"error": traceback.format_exc()}
         shelf.put(job, found)
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), alone=sys.argv[4] == "alone")
+    work(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.exact import page as exact
 from benchmarks.implicit import page as implicit
+from benchmarks.restoration import page as restoration
 from benchmarks.results import papers, peers, portfolio, proof, ranking, regression, targets
 from benchmarks.results.figures import table
 from benchmarks.results.recording import FOLDER, Recording, read
@@ -52,6 +53,7 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
     },
     "Constrained and non-smooth": solver.SECTIONS,
     "Robustness": robustness.SECTIONS,
+    "Restoration": restoration.SECTIONS,
     "Regression": {
         "regression": (
             regression.regression,

@@ -26,6 +26,8 @@ WHAT = {
     "than PyGRANSO",
     "robustness-min": "radii: the others' medians, 99 % found, 20 times cheaper than PyGRANSO",
     "robustness-perceptual": "no violation, more found than a penalty and a projected attack",
+    "restoration-table": "one of ours above every baseline by more than two s.e. on inpainting, "
+    "nonlinear and blind tasks, selected within 0.3 dB of the oracle",
     "selective_proof": "a promised selective risk on real tables, and alarms after a change",
 }
 

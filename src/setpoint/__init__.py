@@ -108,6 +108,7 @@ _LATE = {
     "boosting": "setpoint.boosting",
     "Report": "setpoint.reports",
     "robustness": "setpoint.robustness",
+    "restoration": "setpoint.restoration",
     "minimize_batched": "setpoint.solvers.batched",
 }
 __all__ += list(_LATE)

@@ -19,7 +19,7 @@ from setpoint.cli.output import command
 GOAL = "maximize recall subject to precision >= 0.8"
 COMMANDS = [
     *("demo", "fit", "predict", "evaluate", "explain", "compare", "monitor"),
-    *("tune", "certify", "plan", "decide", "robustness"),
+    *("tune", "certify", "plan", "decide", "robustness", "restore"),
     *("metrics", "methods"),
 ]
 

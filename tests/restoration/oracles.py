@@ -222,17 +222,26 @@ class GaussianFlow:
         return self.carry(t * y + (1 - t) * z, t)
 
 
-def best_plugged(
-    flow: GaussianFlow,
-    y: Array,
-    loss: Callable[[Array], Array],
-    angles: int = 720,
-    times: int = 101,
-) -> float:
-    """Least loss(x) over z on the circle of radius √2 and t in [0, 1], by a grid (two pixels)."""
-    angle = np.linspace(0.0, 2 * np.pi, angles, endpoint=False)
-    z = np.sqrt(2.0) * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return min(float(loss(flow.plugged(y, z, t)).min()) for t in np.linspace(0.0, 0.999, times))
+def plugged_profile(
+    case: LinearGaussian, anchor_cost: float, times: Array
+) -> Callable[[Callable[[float], tuple[Array, Array]]], Array]:
+    """Least ½‖w‖² + ½ c (τ - τ₀)² s.t. ‖y - A (base_t + W_t w)‖² ≤ m σ², at each time t.
+
+    At a fixed t the image is affine in the seed, so that the best w = z - z_k is a constrained
+    mode; τ = log t/(1 - t), τ₀ = 0. The argument gives (W_t, base_t) of a time.
+    """
+
+    def profile(affine: Callable[[float], tuple[Array, Array]]) -> Array:
+        values = []
+        for t in times:
+            matrix, base = affine(float(t))
+            at = LinearGaussian(matrix, base, case.operator, case.sigma, case.y, case.truth)
+            w = constrained_mode(at, 0)
+            cost = 0.5 * anchor_cost * np.log(t / (1 - t)) ** 2
+            values.append(np.inf if w is None else 0.5 * float(w @ w) + cost)
+        return np.array(values)
+
+    return profile
 
 
 def posterior_denoise(mean: Array, covariance: Array, x: Array, sigma: float) -> Array:

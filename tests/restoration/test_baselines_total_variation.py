@@ -31,19 +31,10 @@ def _weight(value: float, batch: int = 1) -> Tensor:
 
 
 def variation(x: np.ndarray) -> float:
-    """TV of (C, H, W) in plain loops."""
-    channels, height, width = x.shape
-    out = 0.0
-    for i in range(height):
-        for j in range(width):
-            squared = 1e-14
-            for c in range(channels):
-                if i + 1 < height:
-                    squared += (x[c, i + 1, j] - x[c, i, j]) ** 2
-                if j + 1 < width:
-                    squared += (x[c, i, j + 1] - x[c, i, j]) ** 2
-            out += squared**0.5
-    return out
+    """TV of (C, H, W), by numpy; the 1e-14 keeps scipy's finite differences finite."""
+    down, right = np.zeros_like(x), np.zeros_like(x)
+    down[:, :-1], right[..., :-1] = np.diff(x, axis=1), np.diff(x, axis=2)
+    return float(np.sqrt((down**2 + right**2).sum(0) + 1e-14).sum())
 
 
 @pytest.mark.parametrize("gamma", [0.1, 0.3, 0.5, 2.0])
@@ -57,14 +48,12 @@ def test_two_pixels_move_toward_each_other_by_gamma(gamma: float) -> None:
 
 def test_a_strong_weight_gives_the_mean_of_each_channel() -> None:
     b = torch.rand(2, 3, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    x, _ = denoised(b, _weight(50.0, 2), Space((3, 4, 5), -10.0, 10.0), steps=3000)
+    x, _ = denoised(b, _weight(50.0, 2), Space((3, 4, 5), -10.0, 10.0), steps=1000)
     torch.testing.assert_close(x, b.mean((2, 3), keepdim=True).expand_as(b), atol=1e-4, rtol=0)
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**31)
-)
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**31))
 def test_gathered_is_the_adjoint_of_differences(c: int, h: int, w: int, seed: int) -> None:
     draw = torch.Generator().manual_seed(seed)
     x = torch.randn(2, c, h, w, dtype=torch.float64, generator=draw)
@@ -79,11 +68,11 @@ def test_gathered_is_the_adjoint_of_differences(c: int, h: int, w: int, seed: in
 def test_the_weighted_sum_is_as_low_as_scipy_finds_it(channels: int) -> None:
     # half the pixels hidden, so that A has a null space, and a range that bites
     rng = np.random.default_rng(channels)
-    shape, lam = (channels, 3, 4), 0.08
-    mask = torch.tensor(rng.random((1, 1, 3, 4)) < 0.6)
+    shape, lam = (channels, 3, 3), 0.08
+    mask = torch.tensor(rng.random((1, 1, 3, 3)) < 0.6)
     y = torch.tensor(rng.uniform(-0.3, 1.3, (1, *shape))) * mask
     task = task_of(y, Inpaint(mask), Shape(shape))
-    ours = total_variation(task, weight=lam, iterations=1500, proximal_steps=30).image
+    ours = total_variation(task, weight=lam, iterations=500, proximal_steps=20).image
     seen, target = mask.numpy()[0], y.numpy()[0]
 
     def value(flat: np.ndarray) -> float:
@@ -92,7 +81,7 @@ def test_the_weighted_sum_is_as_low_as_scipy_finds_it(channels: int) -> None:
 
     best = min(
         minimize(
-            value, start, method="SLSQP", bounds=[(0, 1)] * start.size, options={"maxiter": 500}
+            value, start, method="SLSQP", bounds=[(0, 1)] * start.size, options={"maxiter": 200}
         ).fun
         for start in (np.full(y[0].numel(), 0.5), ours.numpy().ravel())
     )

@@ -82,7 +82,7 @@ def test_drop_of_a_misstated_level():
     assert mean == pytest.approx(each.mean())
     assert error == pytest.approx(stats.sem(each))
     text = noise_page.text(Recording("restoration-noise", {}, tuple(rows)))
-    assert f"told 4 × the level −{-mean:.2f} ± {error:.2f} dB" in text
+    assert f"told 4 ×: −{-mean:.2f} ± {error:.2f} dB" in text
 
 
 def test_settings_are_the_best_point_of_the_task_or_of_the_set():
@@ -116,7 +116,9 @@ def test_results_survive_a_killed_run_and_a_bundle(tmp_path):
         assert held.claim(jobs[1])
     other.put(jobs[1], {"psnr": [2.0]})
     other.take(tmp_path / "all.jsonl")  # an error does not replace a result
-    assert other.get(jobs[1])["psnr"] == [2.0]
+    kept = other.get(jobs[1])
+    assert kept is not None
+    assert kept["psnr"] == [2.0]
     assert (
         json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])["job"]["part"] == "table"
     )

@@ -1,41 +1,60 @@
-"""FMPlug against a grid over its two unknowns, on a flow known in closed form."""
+"""FMPlug against a grid over its time, the rest in closed form, on a flow that is Gaussian."""
 
 import numpy as np
 import pytest
 import torch
 from tests.restoration.linear_cases import Velocity
-from tests.restoration.oracles import GaussianFlow, best_plugged
+from tests.restoration.oracles import GaussianFlow, LinearGaussian, plugged_profile
 
-from setpoint.restoration import restore
+from setpoint.restoration.fmplug import fmplug
+from setpoint.restoration.forward import Forward
+from setpoint.restoration.noise import Gaussian
 from setpoint.restoration.priors.flow import FlowPrior
+from setpoint.restoration.rough import rough
+from setpoint.restoration.task import Task
+from setpoint.restoration.watch import Watch
+
+FLOW = GaussianFlow(np.array([0.3, -0.2, 0.1]), np.diag([0.3, 0.2, 0.1]) + 0.05)
+TIMES = np.linspace(0.02, 0.98, 241)
+SIGMA = 0.05
 
 
-@pytest.mark.parametrize("range", [(-1.0, 1.0), (0.0, 1.0)])
-def test_fmplug_reaches_the_best_start_of_a_grid(range):
-    """Two pixels: z is an angle, t a number, and a grid over both knows the least residual."""
+def problem(box):
     rng = np.random.default_rng(8)
-    flow = GaussianFlow(np.array([0.3, -0.2]), np.array([[0.3, 0.1], [0.1, 0.2]]))
-    row = np.array([[0.8, -0.5], [0.3, 0.9]])
-    low, high = range
-    image_of = lambda u: low + (u + 1) * (high - low) / 2  # noqa: E731
-    truth = image_of(0.4 * rng.normal(size=(3, 2)))
-    y = truth @ row.T + 0.05
-    prior = FlowPrior(Velocity(flow), shape=(1, 1, 2), range=range, steps=60, clip=False)
+    row = rng.normal(size=(2, 3))
+    truth = box[0] + (0.8 * rng.normal(size=(3, 3)) + 1) * (box[1] - box[0]) / 2
+    y = torch.tensor(truth @ row.T)
     matrix = torch.tensor(row)
-    found = restore(
-        torch.tensor(y).reshape(3, 1, 1, 2),
-        lambda x: (x.flatten(1) @ matrix.T).reshape(x.shape),
-        prior,
-        noise=0.02,
-        method="fmplug",
-        optimiser="adam",
-        copies=1,
-        iterations=300,
-        stopping=False,
-    )
-    for i in [0, 1, 2]:
-        inside = (y[i] - low) * 2 / (high - low) - 1
-        best = best_plugged(
-            flow, inside, lambda u, i=i: ((image_of(u) @ row.T - y[i]) ** 2).mean(axis=1)
-        )
-        assert float(found.residual[i]) <= np.sqrt(best) + 2e-2
+    prior = FlowPrior(Velocity(FLOW), shape=(1, 1, 3), range=box, steps=4, clip=False)
+    forward = Forward(lambda x: x.flatten(1) @ matrix.T, y)
+    return Task(y, forward, prior, Gaussian(SIGMA), 0, Watch()), row
+
+
+@pytest.mark.parametrize("box", [(-1.0, 1.0), (0.0, 1.0)])
+def test_seed_and_time_are_the_best_that_explain_y(box):
+    task, row = problem(box)
+    found = fmplug(task, copies=1, iterations=400, evaluations=1600)
+    warm = task.prior.from_image(rough(task)).flatten(1).numpy()
+    anchors = task.seeds(1).flatten(1).numpy()
+    residual = task.forward.residual(found.image, task.y).sqrt()
+    assert float(residual.max()) <= SIGMA * (1 + 1e-4)
+    for i in range(3):
+
+        def affine(t, i=i):
+            starts = t * warm[i] + (1 - t) * (anchors[i] + np.r_[np.zeros((1, 3)), np.eye(3)])
+            ends = task.prior.carry(
+                torch.tensor(starts).reshape(-1, 1, 1, 3), torch.full((4,), t, dtype=torch.float64)
+            )
+            ends = ends.flatten(1).numpy()
+            return (ends[1:] - ends[0]).T, ends[0]
+
+        y = task.y[i : i + 1].numpy()
+        case = LinearGaussian(np.eye(3), np.zeros(3), row, SIGMA, y, y)
+        values = plugged_profile(case, 3.0, TIMES)(affine)
+        best = int(values.argmin())
+        assert 0 < best < len(TIMES) - 1
+        away = 0.5 * float(((found.seed[i].flatten().numpy() - anchors[i]) ** 2).sum())
+        # the seed's own part of the least cost, at the best time of the grid
+        t = TIMES[best]
+        expected = values[best] - 1.5 * np.log(t / (1 - t)) ** 2
+        assert away == pytest.approx(expected, abs=0.02 * (1 + expected))

@@ -28,21 +28,30 @@ def solved(y=None, *, operator=None, prior=None, dtype=torch.float64, **options)
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("optimiser", ["adam", "lbfgs"])
-def test_a_batch_is_its_images_one_by_one(method, optimiser):
-    """To the end: each image's answer does not know of its neighbours."""
-    if method != "dmplug" and optimiser == "lbfgs":
-        pytest.skip("the constrained form has one way")
-    long = {"iterations": 1500 if optimiser == "adam" else 80}
-    options = long | {"regulariser": "seed", "optimiser": optimiser, "stopping": False}
-    if method != "dmplug":
-        options = {}
-    whole = solved(method=method, **options)
-    for i in range(4):
-        alone = solved(measured(CASE)[i : i + 1], method=method, **options)
+WAYS = {
+    "adam": {"regulariser": "seed", "iterations": 600, "stopping": False},
+    "lbfgs": {"regulariser": "seed", "iterations": 80, "optimiser": "lbfgs"},
+    "constrained": {"regulariser": "seed", "method": "constrained"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_batch_is_its_images_one_by_one(way):
+    """Problems of one answer: it does not know of its neighbours, wherever it starts."""
+    whole = solved(**WAYS[way])
+    for i in range(4 if way != "adam" else 2):
+        alone = solved(measured(CASE)[i : i + 1], **WAYS[way])
         np.testing.assert_allclose(whole.image[i], alone.image[0], atol=2e-4)
         np.testing.assert_allclose(whole.residual[i], alone.residual[0], atol=2e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_first_images_of_a_batch_are_what_they_are_without_the_others(method):
+    """The same starts and anchors for them, whatever the size of the batch."""
+    options = SHORT if method == "dmplug" else {}
+    whole = solved(method=method, **options)
+    part = solved(measured(CASE)[:2], method=method, **options)
+    np.testing.assert_allclose(whole.image[:2], part.image, atol=1e-6)
 
 
 def test_scaling_one_image_does_not_move_another():
@@ -95,7 +104,8 @@ def test_images_stop_at_their_own_iterations_and_keep_their_own_iterate():
         Slow(),
         noise=0.1,
         optimiser="adam",
-        iterations=400,
+        learning_rate=1.0,
+        iterations=200,
         shell=None,
         trail=1,
         **rule,
@@ -174,15 +184,14 @@ def test_an_interrupt_in_the_operator_gives_back_the_best_so_far():
     ("operator", "word"),
     [
         (lambda x: x.flatten(1)[:, :6] * float("nan"), "NaN|nan|finite"),
-        (lambda x: x.flatten(1)[:, :4], "shape"),
+        (lambda x: x.flatten(1)[:, :4], r"\(4,\).*\(6,\)"),
         (lambda x: x.flatten(1).detach()[:, :6], "differentiable|gradient"),
         (lambda x: x.flatten(1)[:1, :6], "shape|batch|image"),
     ],
 )
 def test_a_bad_operator_is_told_in_a_sentence(method, operator, word):
-    with pytest.raises(sp.SetpointError, match=word) as told:
+    with pytest.raises(sp.SetpointError, match=word):
         solved(method=method, operator=operator)
-    assert str(told.value).endswith(".")
 
 
 @pytest.mark.parametrize("method", METHODS)

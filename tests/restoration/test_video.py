@@ -123,24 +123,21 @@ def test_a_clip_that_moves_with_its_flow_has_no_error():
 
 
 def test_seeds_are_shared_of_low_rank_and_on_the_shell():
-    start = {"shell": True, "seed": 3, "like": drawn(1)}
-    seeds = start_seeds((2, 6, 30), semantic=True, rank=2, **start)
-    z, spread = seeds()
-    torch.testing.assert_close(z.norm(dim=-1), torch.full((2, 6), 30.0, dtype=F64).sqrt())
-    assert torch.linalg.matrix_rank(seeds.residuals()).tolist() == [2, 2]
-    wanted = seeds.residuals().norm(dim=-1).square().sum(1) / (6 * 30)
-    torch.testing.assert_close(spread, wanted)
+    start = {"semantic": True, "rank": 2, "shell": True, "seed": 3, "like": drawn(1)}
+    seeds = start_seeds((2, 6, 30), free=True, **start)
     with torch.no_grad():
-        seeds.parameters[0].mul_(3.0)
-    before = seeds()[0]
+        seeds.own.copy_(0.1 * drawn(2, 6, 30))
+        seeds.shared.mul_(3.0)
+    z, slack = seeds()
+    torch.testing.assert_close(z.norm(dim=-1), torch.full((2, 6), 30.0, dtype=F64).sqrt())
+    torch.testing.assert_close(slack, seeds.own.norm(dim=-1).square().sum(1) / (6 * 30))
+    beyond = seeds.rows() - seeds.own - seeds.shared
+    assert torch.linalg.matrix_rank(beyond).tolist() == [2, 2]
     seeds.settle()
-    torch.testing.assert_close(seeds()[0], before)
-    rows = seeds.parameters[0] + seeds.residuals()
-    torch.testing.assert_close(rows.square().mean((1, 2)), torch.ones(2, dtype=F64))
-    alone = start_seeds((1, 6, 30), semantic=True, rank=2, **start)
-    assert torch.equal(
-        alone()[0][0], start_seeds((2, 6, 30), semantic=True, rank=2, **start)()[0][0]
-    )
+    torch.testing.assert_close(seeds()[0], z)
+    torch.testing.assert_close(seeds.rows().square().mean((1, 2)), torch.ones(2, dtype=F64))
+    alone, both = (start_seeds((n, 6, 30), free=False, **start)()[0] for n in (1, 2))
+    assert torch.equal(alone, both[:1])
 
 
 # ---- known answers: x = W z with orthonormal columns, A x = x ------------------------------------
@@ -173,13 +170,19 @@ def test_low_rank_is_principal_components(rank):
         torch.testing.assert_close(frames.reshape(6, 16), wanted, atol=1e-4, rtol=0)
 
 
-def test_free_residuals_are_shrunk_to_the_mean():
-    """Σ‖c_t − s − e_t‖²/(16 T) + b Σ‖e_t‖²/(5 T): s is the mean, e shrinks by 5/(5 + 16 b)."""
+MORE = {"iterations": 800, "patience": 800}
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_what_is_beyond_the_rank_is_shrunk(rank):
+    """Σ‖c_t − s − l_t − e_t‖²/(16 T) + b Σ‖e_t‖²/(5 T): s + l as above, e by 5/(5 + 16 b)."""
     prior, basis = linear()
     y, b = drawn(5, 1, 4, 4, seed=2), 0.7
-    found = restore_video(y, lambda x: x, prior, pixel=False, rank=None, spread=b, **PLAIN)
+    found = restore_video(y, lambda x: x, prior, pixel=False, rank=rank, slack=b, **PLAIN | MORE)
     seeds = y.reshape(5, 16) @ basis
-    wanted = seeds.mean(0) + (seeds - seeds.mean(0)) * 5 / (5 + 16 * b)
+    u, s, v = torch.linalg.svd(seeds - seeds.mean(0), full_matrices=False)
+    low = seeds.mean(0) + (u[:, :rank] * s[:rank]) @ v[:rank]
+    wanted = low + (seeds - low) * 5 / (5 + 16 * b)
     torch.testing.assert_close(found.seeds, wanted, atol=1e-4, rtol=0)
 
 
@@ -214,7 +217,7 @@ def test_a_hidden_pixel_is_seen_in_the_next_frame():
     mask = torch.ones(2, 1, 4, 4, dtype=F64)
     mask[0, 0, 1, 2] = 0
     flow = torch.zeros(1, 2, 4, 4, dtype=F64)
-    found = restore_video(still * mask, lambda x: x * mask, prior, flow=flow, rank=None, **PLAIN)
+    found = restore_video(still * mask, lambda x: x * mask, prior, flow=flow, slack=0.0, **PLAIN)
     torch.testing.assert_close(found.frames, still, atol=1e-3, rtol=0)
 
 
@@ -343,7 +346,7 @@ def test_a_blind_operator_has_one_unknown_for_all_frames_of_a_clip():
     places = torch.tensor([[0.2, -0.4, 0.9], [1.1, 0.3, 0.0]], dtype=F64)
     truth = p + places[..., None, None, None] * w
     found = restore_video(
-        gains[..., None, None, None] * truth, Gain(), prior, pixel=False, rank=None, **PLAIN
+        gains[..., None, None, None] * truth, Gain(), prior, pixel=False, slack=0.0, **PLAIN
     )
     torch.testing.assert_close(found.unknowns, gains, atol=1e-3, rtol=0)
     torch.testing.assert_close(found.frames, truth, atol=1e-2, rtol=0)

@@ -26,6 +26,7 @@ from setpoint.cli import (
     monitor,
     plan,
     predict,
+    restoration,
     robustness,
     tune,
 )
@@ -51,7 +52,8 @@ promise still hold), monitor (watch it)
 Scores of another model: plan (how many labels a proof takes), tune (choose),
 certify (prove it, once, on rows that nothing has seen), decide (use it)
 
-Images: robustness (what attacks leave of a model's accuracy)
+Images: robustness (what attacks leave of a model's accuracy), restore (from
+incomplete, blurred or noisy measurements)
 """
 
 # What typer raises to leave a command. The base class of mistakes in the usage has no name of its
@@ -143,11 +145,12 @@ _PANELS = {
     "The main job": (demo, fit, predict, evaluate, explain, compare, monitor),
     "On scores from anywhere": (tune, certify, plan, decide),
     "A model under attack": (robustness,),
+    "Images from measurements": (restoration,),
     "What can be said, what can be done": (metrics, methods),
 }
 for _panel, _rooms in _PANELS.items():
     for _room in _rooms:
-        _name = _room.__name__.rpartition(".")[2]
+        _name = "restore" if _room is restoration else _room.__name__.rpartition(".")[2]
         app.command(_name, cls=Plain, help=_room.HELP, epilog=_room.EPILOG, rich_help_panel=_panel)(
             getattr(_room, _name)
         )

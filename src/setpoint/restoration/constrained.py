@@ -34,7 +34,7 @@ def constrained(
     *,
     regulariser: object = "anchor",
     copies: int | None = None,
-    iterations: int = 100,
+    iterations: int = 80,
     evaluations: int | None = None,
     slack: float = 1.0,
     memory: int = 10,
@@ -55,7 +55,7 @@ def constrained(
     iterations : int
         The most steps of the solver.
     evaluations : int, optional
-        The most calls of the prior; 1.5 for each step and 20 more by default.
+        The most calls of the prior; one for each step and 40 more by default.
     slack : float
         Factor of the bound m σ².
     memory : int
@@ -89,7 +89,7 @@ def constrained(
         objective,
         bound=slack * bound,
         iterations=iterations,
-        evaluations=round(1.5 * iterations) + 20 if evaluations is None else evaluations,
+        evaluations=iterations + 40 if evaluations is None else evaluations,
         memory=memory,
         tolerance=tolerance if tolerance is not None else (1e-6 if double else 1e-3),
         feasibility=feasibility if feasibility is not None else (1e-6 if double else 1e-2),

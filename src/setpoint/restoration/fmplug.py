@@ -96,7 +96,7 @@ def fmplug(
         min ½‖z − z_k‖² s.t. ‖A(x) − y‖² ≤ m σ² by the batched solver; or min ‖A(x) − y‖² with z
         on its shell, ended by ES-WMV.
     iterations, evaluations : int, optional
-        The most steps (100, or 300 of Adam) and calls of the prior.
+        The most steps (80, or 300 of Adam) and calls of the prior.
     learning_rate, stopping, window, patience
         As of ``dmplug``.
     slack, memory
@@ -104,7 +104,7 @@ def fmplug(
     """
     if optimiser not in ("sqp", "adam"):
         raise DataError(f"optimiser={optimiser!r} is not known: say 'sqp' or 'adam'.")
-    steps = (300 if optimiser == "adam" else 100) if iterations is None else iterations
+    steps = (300 if optimiser == "adam" else 80) if iterations is None else iterations
     at_least("iterations", steps, 1)
     above_zero("learning_rate", learning_rate)
     if optimiser == "adam":
@@ -134,7 +134,7 @@ def fmplug(
         ),
         bound=slack * bound,
         iterations=steps,
-        evaluations=round(1.5 * steps) + 20 if evaluations is None else evaluations,
+        evaluations=steps + 40 if evaluations is None else evaluations,
         memory=memory,
         tolerance=1e-6 if double else 1e-3,
         feasibility=1e-6 if double else 1e-2,

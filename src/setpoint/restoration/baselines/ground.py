@@ -135,11 +135,13 @@ def seen_of(task: Task, unknowns: Tensor | None) -> tuple[Callable[[Tensor], Ten
 
 
 def passed(task: Task) -> Tensor:
-    """G = E‖Aᵀε‖²/m, the mean of the diagonal of AAᵀ, (B,); of A'(x) at the first image.
+    """The share of an image's variance that A lets pass: g ≈ tr(AAᵀ)/m, (B,).
 
-    From one draw of ε: the entries of an image are many.
+    As ‖Aᵀε‖²/‖ε‖² with one draw of ε, right for any ε where AAᵀ is a multiple of 1, as it is for
+    masks and block means. For a nonlinear A, of A' at the first image.
     """
     unknowns = task.forward.start(len(task.y), task.y) if task.forward.blind else None
+    seen = task.forward.observed
     with torch.enable_grad():
         point = first_image(task, unknowns).requires_grad_()
         out = seen_of(task, unknowns)[0](point)
@@ -147,7 +149,8 @@ def passed(task: Task) -> Tensor:
             out.shape, dtype=out.dtype, device=out.device, generator=task.generator("passed")
         )
         (back,) = torch.autograd.grad(out, point, noise)
-    return total(back**2) / task.forward.count
+    sent = total(noise.abs() ** 2 if seen is None else noise.abs() ** 2 * seen)
+    return total(back**2) / sent.clamp(min=torch.finfo(back.dtype).tiny)
 
 
 def first_image(task: Task, unknowns: Tensor | None, *, pull: float = 0.05) -> Tensor:

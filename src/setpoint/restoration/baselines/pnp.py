@@ -9,8 +9,8 @@ et al. 2013), or without one (half-quadratic splitting, Zhang et al. 2021). With
 
 s_k falls geometrically. With s fixed, λ = 1 and the denoiser of a Gaussian prior the fixed point of
 ADMM is the posterior mean. The data step is one batch of conjugate gradients for a linear A, a few
-damped Gauss–Newton rounds for any other. Blind: the unknowns take gradient steps on ‖A(v; u) − y‖²
-after each denoising.
+damped Gauss–Newton rounds for any other. Blind: the unknowns take slow gradient steps on ‖A(v; u) − y‖²
+after each denoising, from a broad kernel on.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from setpoint.restoration.baselines.unknowns import Unknowns
 from setpoint.restoration.task import Outcome, Task
 
 SPLITTINGS = ("hqs", "admm")
+_FIRST = 1.5  # the first denoising leaves almost nothing of its input
+_BLIND = 0.3  # a kernel fitted to an image of the denoiser's own making is of no use
 
 
 def pnp(
@@ -41,14 +43,14 @@ def pnp(
     *,
     iterations: int = 60,
     splitting: str = "admm",
-    strength: float = 0.3,
-    first: float = 1.0,
+    strength: float = 0.5,
+    first: float | None = None,
     last: float | None = None,
     sigma: float | None = None,
     data_steps: int = 15,
     rounds: int = 3,
-    unknowns_rate: float = 0.1,
-    unknowns_steps: int = 20,
+    unknowns_rate: float = 0.02,
+    unknowns_steps: int = 10,
 ) -> Outcome:
     """Restore with a denoiser.
 
@@ -62,9 +64,9 @@ def pnp(
         Without or with a multiplier.
     strength : float
         λ, of the prior.
-    first, last : float
-        Deviation s of the first and of the last denoising, in units of half the range; the last
-        is the noise level by default.
+    first, last : float, optional
+        Deviation s of the first and of the last denoising, in units of half the range. By default
+        from 1.5, or 0.3 where a kernel is unknown, to the noise level.
     sigma : float, optional
         σ in the units of y; the task's noise by default.
     data_steps, rounds : int
@@ -78,6 +80,7 @@ def pnp(
         raise DataError(f"splitting={splitting!r} is not known: say {' or '.join(SPLITTINGS)}.")
     prior, space, y = denoiser_of(task, "pnp"), space_of(task), task.y
     level = noise_level(task, sigma)
+    first = first or (_BLIND if task.forward.blind else _FIRST)
     spreads = _falling(level, first * space.half, last and last * space.half, iterations)
     unknowns = Unknowns(task, unknowns_rate)
     v = first_image(task, unknowns.value)

@@ -35,7 +35,7 @@ def restore_video(
     valid: Tensor | None = None,
     semantic: bool = True,
     pixel: bool = True,
-    rank: int = 2,
+    rank: int = 4,
     slack: float | None = None,
     weight: float = 0.5,
     iterations: int = 300,

@@ -1,0 +1,204 @@
+"""Plug-and-play and posterior sampling where the prior is Gaussian and the answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from tests.restoration.baseline_cases import Shape, error, noisy, phantom, task_of
+from torch import Tensor
+
+from setpoint import DataError, KindError
+from setpoint.restoration.baselines import dps, pnp
+from setpoint.restoration.baselines.diffused import Diffusion
+from setpoint.restoration.operators import BlindBlur, Blur, gaussian_blur
+from setpoint.restoration.operators.kernels import gaussian_kernel
+from setpoint.restoration.priors.linear import LinearPrior
+
+
+def _gaussian(pixels: int, seed: int = 0) -> LinearPrior:
+    draw = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(pixels, pixels, dtype=torch.float64, generator=draw)
+    mean = torch.randn(pixels, dtype=torch.float64, generator=draw)
+    return LinearPrior(matrix / pixels**0.5, mean, shape=(1, 1, pixels))
+
+
+def _standard(pixels: int) -> LinearPrior:
+    eye, zero = torch.eye(pixels, dtype=torch.float64), torch.zeros(pixels, dtype=torch.float64)
+    return LinearPrior(eye, zero, shape=(1, 1, pixels))
+
+
+def _posterior_mean(prior: LinearPrior, matrix: Tensor, y: Tensor, sigma: float) -> Tensor:
+    """Of a Gaussian prior, by the normal equations with its covariance."""
+    covariance = prior.matrix @ prior.matrix.T
+    gain = (
+        covariance
+        @ matrix.T
+        @ torch.linalg.inv(
+            matrix @ covariance @ matrix.T + sigma**2 * torch.eye(len(matrix), dtype=torch.float64)
+        )
+    )
+    return prior.mean + (y - prior.mean @ matrix.T) @ gain.T
+
+
+class Cartoon:
+    """A denoiser for the phantom's world: images of two values. E[x | noisy], pixel by pixel."""
+
+    shape, range, seed_shape = (1, 16, 16), (0.0, 1.0), (1,)
+
+    def __call__(self, z: Tensor) -> Tensor:
+        raise AssertionError("not for use")
+
+    def denoise(self, x: Tensor, sigma: float | Tensor) -> Tensor:
+        """Mean over 0.2 and 0.9, equally likely."""
+        spread = torch.as_tensor(sigma, dtype=x.dtype).reshape(-1, 1, 1, 1)
+        odds = ((x - 0.2) ** 2 - (x - 0.9) ** 2) / (2 * spread**2)
+        return 0.2 + 0.7 * torch.sigmoid(odds)
+
+
+def test_admm_with_a_gaussian_denoiser_ends_at_the_posterior_mean() -> None:
+    prior = _gaussian(5)
+    draw = torch.Generator().manual_seed(3)
+    matrix = torch.randn(3, 5, dtype=torch.float64, generator=draw)
+    y = torch.randn(2, 3, dtype=torch.float64, generator=draw)
+    task = task_of(y, lambda x: x.flatten(1) @ matrix.T, prior, sigma=0.3)
+    found = pnp(task, splitting="admm", strength=1.0, first=0.5, last=0.5, iterations=300)
+    expected = _posterior_mean(prior, matrix, y, 0.3)
+    torch.testing.assert_close(found.image.flatten(1), expected, atol=1e-6, rtol=0)
+
+
+def test_half_quadratic_splitting_ends_at_its_own_ridge() -> None:
+    # x_0 ~ N(0, 1), A = 1: the fixed point of x = (y + a v)/(1 + a), v = x/(1 + s²)
+    y = torch.tensor([[[[0.7, -1.1]]]], dtype=torch.float64)
+    task = task_of(y, lambda x: x, _standard(2), sigma=0.3)
+    found = pnp(task, splitting="hqs", strength=1.0, first=0.5, last=0.5, iterations=200)
+    a, shrink = 0.3**2 / 0.5**2, 1 / (1 + 0.5**2)
+    torch.testing.assert_close(found.image, y * shrink / (1 + a - a * shrink), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("splitting", ["hqs", "admm"])
+def test_plug_and_play_through_a_nonlinear_operator(splitting: str) -> None:
+    truth, blur = phantom(), gaussian_blur(1.2)
+
+    def saturating(x: Tensor) -> Tensor:
+        return torch.tanh(2 * blur(x))
+
+    y = noisy(saturating(truth), 0.02)
+    found = pnp(task_of(y, saturating, Cartoon()), splitting=splitting, iterations=30)
+    assert error(found.image, truth) < 0.3 * error(blur(truth), truth)
+
+
+def test_plug_and_play_finds_the_kernel() -> None:
+    truth, kernel = phantom(), gaussian_kernel(1.0, 5).double()
+    y = noisy(Blur(kernel)(truth), 0.01)
+    operator = BlindBlur(5, start="flat")
+    found = pnp(task_of(y, operator, Cartoon(), sigma=0.01), iterations=30)
+    assert found.unknowns is not None
+    before = (operator.kernel(operator.unknowns(2, y)) - kernel).abs().sum((1, 2))
+    after = (operator.kernel(found.unknowns) - kernel).abs().sum((1, 2))
+    assert bool((after < 0.3 * before).all())
+    assert error(found.image, truth) < 0.3 * error(y, truth)
+
+
+def test_ancestral_steps_alone_draw_the_prior() -> None:
+    # 20 000 draws of x ~ N(μ, WWᵀ): mean and covariance within five standard errors
+    prior, count = _gaussian(2), 20000
+    y = torch.zeros(1, 1, 1, 2, dtype=torch.float64)
+    diffusion = Diffusion.of(task_of(y, lambda x: x, prior), prior, 60)
+    draw = torch.Generator().manual_seed(0)
+    u = diffusion.start(count, y, draw)
+    for at in range(len(diffusion.kept)):
+        u = diffusion.ancestor(u, diffusion.inside(diffusion.clean(u, at)), at, draw)
+    flat = u.flatten(1)
+    covariance = prior.matrix @ prior.matrix.T
+    # sixty steps leave a bias of their own, which falls as one over the steps
+    torch.testing.assert_close(flat.mean(0), prior.mean, atol=0.06, rtol=0)
+    torch.testing.assert_close(flat.T.cov(), covariance, atol=0.06, rtol=0)
+
+
+def test_the_level_rule_samples_a_gaussian_posterior() -> None:
+    # x ~ N(0, 1), y = x + 0.5 ε: x | y ~ N(0.8 y, 0.2)
+    count, sigma, seen = 4000, 0.5, torch.tensor([1.5, -0.4], dtype=torch.float64)
+    y = seen.expand(count, 1, 1, 2).clone()
+    task = task_of(y, lambda x: x, _standard(2), sigma=sigma)
+    found = dps(task, rule="level", spread=1.0, iterations=250).image.flatten(1)
+    exact, variance = seen / (1 + sigma**2), sigma**2 / (1 + sigma**2)
+    slack = 5 * math.sqrt(variance / count) + 0.01  # five standard errors, and the steps' own bias
+    torch.testing.assert_close(found.mean(0), exact, atol=slack, rtol=0)
+    torch.testing.assert_close(
+        found.var(0), torch.full_like(exact, variance), atol=0.1 * variance, rtol=0
+    )
+
+
+def test_the_mean_of_samples_is_nearer_to_the_posterior_mean_than_one() -> None:
+    sigma = 0.5
+    y = noisy(torch.zeros(40, 1, 1, 2, dtype=torch.float64), 1.1)
+    task = task_of(y, lambda x: x, _standard(2), sigma=sigma)
+    exact = y / (1 + sigma**2)
+    options = {"rule": "level", "spread": 1.0, "iterations": 60}
+    one, many = (error(dps(task, samples=k, **options).image, exact) for k in (1, 16))
+    # the variance of a mean of 16 is a sixteenth; 80 squared errors leave a factor of about 1.5
+    assert many < one / 2.5
+
+
+def test_a_misstated_level_matters_to_the_level_rule_alone() -> None:
+    y = torch.full((1, 1, 1, 2), 2.0, dtype=torch.float64).expand(300, 1, 1, 2).clone()
+    right, wrong = (
+        dps(
+            task_of(y, lambda x: x, _standard(2), sigma=0.3),
+            rule="level",
+            spread=1.0,
+            sigma=s,
+            iterations=60,
+        ).image.mean()
+        for s in (None, 3.0)
+    )
+    assert float(right) == pytest.approx(2 / 1.09, abs=0.1)
+    assert float(wrong) == pytest.approx(2 / 10, abs=0.3)
+    same = [
+        dps(task_of(y, lambda x: x, _standard(2)), rule="norm", sigma=s, iterations=5).image
+        for s in (None, 3.0)
+    ]
+    assert torch.equal(same[0], same[1])
+
+
+def test_the_norm_rule_pulls_toward_the_measurement() -> None:
+    truth, blur = phantom(), gaussian_blur(1.0)
+    y = noisy(blur(truth), 0.02)
+    free, held = (
+        dps(task_of(y, blur, Cartoon()), iterations=60, scale=scale).image for scale in (1e-9, 0.2)
+    )
+    assert error(blur(held), y) < 0.3 * error(blur(free), y)
+    assert error(held, truth) < 0.3 * error(free, truth)
+
+
+def test_sampling_finds_the_kernel() -> None:
+    truth, kernel = phantom(), gaussian_kernel(1.0, 5).double()
+    y = noisy(Blur(kernel)(truth), 0.01)
+    operator = BlindBlur(5, start="flat")
+    found = dps(task_of(y, operator, Cartoon(), sigma=0.01), iterations=120, samples=2)
+    assert found.unknowns is not None
+    assert found.unknowns.shape == (2, 25)
+    before = (operator.kernel(operator.unknowns(2, y)) - kernel).abs().sum((1, 2))
+    after = (operator.kernel(found.unknowns) - kernel).abs().sum((1, 2))
+    assert bool((after < 0.5 * before).all())
+
+
+@pytest.mark.parametrize("method", [dps, pnp])
+def test_a_prior_without_a_denoiser(method) -> None:
+    with pytest.raises(KindError, match="denoise"):
+        method(task_of(phantom(8), lambda x: x, Shape((1, 8, 8))))
+
+
+def test_options_that_cannot_be_meant() -> None:
+    task = task_of(phantom(), lambda x: x, Cartoon())
+    with pytest.raises(DataError, match="rule='both'"):
+        dps(task, rule="both")
+    with pytest.raises(DataError, match="samples=0"):
+        dps(task, samples=0)
+    with pytest.raises(DataError, match="splitting='all'"):
+        pnp(task, splitting="all")
+    for options in ({"last": 0.0}, {"first": -1.0}, {"strength": float("nan")}):
+        with pytest.raises(DataError, match=next(iter(options))):
+            pnp(task, **options)
