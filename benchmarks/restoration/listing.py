@@ -19,7 +19,7 @@ TIMED = "inpaint"  #: the task whose seconds are told
 SMOKE = ("digits",)  #: sets of a dry run
 FEW = 2  #: images of one
 CLIPS = 20
-COPIES = 2  #: of the constrained form under noise, where there are many images
+COPIES = 4  #: of the constrained form under noise, where there are many images
 VIDEO_TASKS = ("sr4", "inpaint")
 VIDEO_WAYS = ("base", "semantic", "pixel", "both")
 #: in this order where time is short

@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[Callable[[float], Any], tuple[float, float, float]]] = {
 }
 SETTINGS = tuple((kind, level) for kind, (_, levels) in KINDS.items() for level in levels)
 STATED = (0.5, 1.0, 2.0, 4.0)  #: times the true level, for those that are told one
-IMAGES = 25
+IMAGES = 50
 TASK = "inpaint"
 
 

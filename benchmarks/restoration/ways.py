@@ -54,7 +54,9 @@ GUIDED = (
     {"rule": "norm", "scale": 0.4},
     {"rule": "level", "spread": 0.3},
 )
-SAMPLES = 4
+SAMPLES = 8
+#: solutions that the constrained form and FMPlug average: as many as DPS averages samples
+COPIES = 8
 #: of dps in the table, where the time of a device is short
 STEPS = 250
 WAYS: dict[str, Way] = {
@@ -63,7 +65,7 @@ WAYS: dict[str, Way] = {
         "DMPlug",
         True,
         _points("learning_rate", 0.02, 0.05, 0.1, 0.2),
-        {"iterations": 300},
+        {"iterations": 500},
         cost=40,
         short=FEW,
     ),
@@ -72,6 +74,7 @@ WAYS: dict[str, Way] = {
         "constrained",
         True,
         _points("slack", 0.8, 1.0, 1.2, 1.5),
+        options={"copies": COPIES},
         cost=60,
         short=FEW,
     ),
@@ -80,6 +83,7 @@ WAYS: dict[str, Way] = {
         "FMPlug",
         True,
         _points("time", 0.2, 0.35, 0.5, 0.65),
+        options={"copies": COPIES},
         prior="flow",
         cost=50,
         short=FEW,
@@ -98,7 +102,7 @@ WAYS: dict[str, Way] = {
         "deep image prior",
         False,
         _points("rate", 0.002, 0.005, 0.01, 0.02),
-        {"iterations": 1000},
+        {"iterations": 1500},
         cost=50,
         short=FEW,
     ),

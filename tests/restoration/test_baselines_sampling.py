@@ -79,13 +79,14 @@ def test_half_quadratic_splitting_ends_at_its_own_ridge() -> None:
 
 @pytest.mark.parametrize("splitting", ["hqs", "admm"])
 def test_plug_and_play_through_a_nonlinear_operator(splitting: str) -> None:
-    truth, blur = phantom(), gaussian_blur(1.2)
+    # a denoiser that looks at single pixels: not a good prior, but one whose world is known
+    truth, blur = phantom(), gaussian_blur(0.7)
 
     def saturating(x: Tensor) -> Tensor:
         return torch.tanh(2 * blur(x))
 
     y = noisy(saturating(truth), 0.02)
-    found = pnp(task_of(y, saturating, Cartoon()), splitting=splitting, iterations=30)
+    found = pnp(task_of(y, saturating, Cartoon()), splitting=splitting, iterations=25, first=0.3)
     assert error(found.image, truth) < 0.3 * error(blur(truth), truth)
 
 
@@ -102,19 +103,19 @@ def test_plug_and_play_finds_the_kernel() -> None:
 
 
 def test_ancestral_steps_alone_draw_the_prior() -> None:
-    # 20 000 draws of x ~ N(μ, WWᵀ): mean and covariance within five standard errors
+    # x ~ N(μ, WWᵀ), variances up to 2.5: five standard errors of a mean of 20 000 are 0.056
     prior, count = _gaussian(2), 20000
     y = torch.zeros(1, 1, 1, 2, dtype=torch.float64)
-    diffusion = Diffusion.of(task_of(y, lambda x: x, prior), prior, 60)
+    diffusion = Diffusion.of(task_of(y, lambda x: x, prior), prior, 500)
     draw = torch.Generator().manual_seed(0)
     u = diffusion.start(count, y, draw)
     for at in range(len(diffusion.kept)):
         u = diffusion.ancestor(u, diffusion.inside(diffusion.clean(u, at)), at, draw)
     flat = u.flatten(1)
     covariance = prior.matrix @ prior.matrix.T
-    # sixty steps leave a bias of their own, which falls as one over the steps
+    # steps leave a bias of their own, which falls as one over their number: 2.5 % at 250
     torch.testing.assert_close(flat.mean(0), prior.mean, atol=0.06, rtol=0)
-    torch.testing.assert_close(flat.T.cov(), covariance, atol=0.06, rtol=0)
+    torch.testing.assert_close(flat.T.cov(), covariance, atol=0, rtol=0.05)
 
 
 def test_the_level_rule_samples_a_gaussian_posterior() -> None:

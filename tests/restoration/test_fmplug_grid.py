@@ -15,7 +15,7 @@ from setpoint.restoration.task import Task
 from setpoint.restoration.watch import Watch
 
 FLOW = GaussianFlow(np.array([0.3, -0.2, 0.1]), np.diag([0.3, 0.2, 0.1]) + 0.05)
-TIMES = np.linspace(0.02, 0.98, 241)
+TIMES = np.linspace(0.02, 0.98, 121)
 SIGMA = 0.05
 
 
@@ -33,7 +33,7 @@ def problem(box):
 @pytest.mark.parametrize("box", [(-1.0, 1.0), (0.0, 1.0)])
 def test_seed_and_time_are_the_best_that_explain_y(box):
     task, row = problem(box)
-    found = fmplug(task, copies=1, iterations=400, evaluations=1600)
+    found = fmplug(task, copies=1, iterations=200, evaluations=500)
     warm = task.prior.from_image(rough(task)).flatten(1).numpy()
     anchors = task.seeds(1).flatten(1).numpy()
     residual = task.forward.residual(found.image, task.y).sqrt()

@@ -38,7 +38,7 @@ def dps(
     spread: float = 0.3,
     sigma: float | None = None,
     samples: int = 1,
-    unknowns_rate: float = 0.05,
+    unknowns_rate: float = 0.02,
     unknowns_steps: int = 1,
 ) -> Outcome:
     """Sample the posterior of a denoiser's prior.

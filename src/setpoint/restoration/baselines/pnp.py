@@ -9,8 +9,8 @@ et al. 2013), or without one (half-quadratic splitting, Zhang et al. 2021). With
 
 s_k falls geometrically. With s fixed, λ = 1 and the denoiser of a Gaussian prior the fixed point of
 ADMM is the posterior mean. The data step is one batch of conjugate gradients for a linear A, a few
-damped Gauss–Newton rounds for any other. Blind: the unknowns take slow gradient steps on ‖A(v; u) − y‖²
-after each denoising, from a broad kernel on.
+damped Gauss–Newton rounds for any other. Blind: the unknowns take slow gradient steps on
+‖A(v; u) − y‖² after each denoising, from a broad kernel on.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def pnp(
     data_steps: int = 15,
     rounds: int = 3,
     unknowns_rate: float = 0.02,
-    unknowns_steps: int = 10,
+    unknowns_steps: int = 3,
 ) -> Outcome:
     """Restore with a denoiser.
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from setpoint.restoration.task import Task
 
-_CENTRED = 0.1  # c, per squared pixel
+_CENTRED = 1.0  # c, per squared pixel
 
 
 def residuals(task: Task, image: Tensor, unknowns: Tensor | None) -> Tensor:
