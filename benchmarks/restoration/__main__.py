@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(_said(line))
     if left:
         print(f"{len(left)} jobs are left: the same command goes on with them")
+    marks = {x.get("code") for _, x in listing.made(jobs, shelf)}
+    if len(marks) > 1:
+        print(f"these results come from {len(marks)} states of the code")
     if options.record and lines:
         held = (x.get("environment") for _, x in listing.made(jobs, shelf))
         made_in = next((x for x in held if x), environment(options.device))
@@ -67,13 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _all(options: argparse.Namespace, shelf: Shelf) -> bool:
-    """Every part side by side; whether jobs are left."""
+    """Timed jobs alone, then the others side by side; whether some are left."""
+    begun = time.time()
     sets = options.data or (list(listing.SMOKE) if options.smoke else ["mnist", "cifar10"])
     count = options.images or (listing.FEW if options.smoke else None)
-    ways = options.method or list(WAYS)
-    jobs = listing.everything(sets, ways, count, options.smoke)
-    left = _worked(jobs, shelf, options, False, options.seconds)
-    print(f"{len(left)} of {len(jobs)} jobs are left")
+    ways = options.method or [name for name, way in WAYS.items() if way.tabled]
+    alone, rest = listing.everything(sets, ways, count, options.smoke)
+    left = _worked(alone, shelf, options, True, options.seconds)
+    left += _worked(rest, shelf, options, False, options.seconds - (time.time() - begun))
+    print(f"{len(left)} of {len(alone) + len(rest)} jobs are left")
     return bool(left)
 
 
@@ -93,7 +99,8 @@ def _worked(
 
 
 def _jobs(options: argparse.Namespace, part: str) -> list[Job]:
-    ways = options.method or [name for name in WAYS if part != "noise" or name in listing.TOLD]
+    named = listing.TOLD if part == "noise" else [name for name, way in WAYS.items() if way.tabled]
+    ways = options.method or list(named)
     tasks = options.task or list(TASKS)
     default = list(listing.SMOKE) if options.smoke else ["mnist", "cifar10"]
     data = options.data or default
@@ -106,7 +113,9 @@ def _jobs(options: argparse.Namespace, part: str) -> list[Job]:
     if part == "tune":
         return listing.tune_jobs(data, ways, tasks, count, options.smoke)
     if part == "gpu":
-        data, tasks = options.data or default[:1], options.task or [listing.TIMED]
+        # what is timed anew is one task of one set; what is there may be told of all
+        data = options.data or (default if options.only_record else default[:1])
+        tasks = options.task or (list(TASKS) if options.only_record else [listing.TIMED])
     return listing.table_jobs(data, ways, tasks, count, options.smoke)
 
 
@@ -135,7 +144,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--only-record", action="store_true", help="make no job: record those that are there"
     )
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
-    parser.add_argument("--jobs", type=int, default=1, metavar="K", help="processes at once")
+    parser.add_argument(
+        "--jobs", type=int, metavar="K", help="processes at once (6 on cuda, else 1)"
+    )
     parser.add_argument("--images", type=int, metavar="N", help="images of each set, or clips")
     parser.add_argument("--task", nargs="+", choices=TASKS, metavar="TASK", help=", ".join(TASKS))
     parser.add_argument(
@@ -158,6 +169,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("a dry run is not recorded")
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
+    options.jobs = options.jobs or (6 if options.device == "cuda" else 1)
     options.record = options.record or options.only_record
     return options
 

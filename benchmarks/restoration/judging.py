@@ -45,11 +45,26 @@ class Judged:
     ours: str | None
     pairs: tuple[Pair, ...]
     gap: float | None
+    missing: tuple[str, ...] = ()
 
     @property
-    def ahead(self) -> bool:
-        """Whether the best of ours is above every baseline."""
-        return self.ours is not None and bool(self.pairs) and all(x.above for x in self.pairs)
+    def ahead(self) -> bool | None:
+        """Whether the best of ours is above every baseline; None where that is not known yet."""
+        return self._over(self.pairs, self.missing)
+
+    @property
+    def ahead_of_published(self) -> bool | None:
+        """The same without baselines that were strengthened here."""
+        pairs = [x for x in self.pairs if WAYS[x.other].published]
+        return self._over(pairs, [x for x in self.missing if WAYS[x].published])
+
+    def _over(self, pairs: Sequence[Pair], missing: Sequence[str]) -> bool | None:
+        if self.ours is None:
+            return None
+        if not all(x.above for x in pairs):
+            return False
+        # a baseline that was not run is not beaten
+        return None if missing else True
 
     @property
     def not_beaten(self) -> list[str]:
@@ -80,7 +95,8 @@ def judged(lines: Iterable[Line], data: str, task: str) -> Judged:
     ]
     oracle = found[ours].get("oracle_psnr")
     gap = None if oracle is None else float(np.mean(np.array(oracle, float) - a))
-    return Judged(data, task, order[0], ours, tuple(pairs), gap)
+    missing = tuple(name for name, way in WAYS.items() if not way.ours and name not in found)
+    return Judged(data, task, order[0], ours, tuple(pairs), gap, missing)
 
 
 def with_verdicts(lines: Sequence[Line]) -> list[dict[str, Any]]:
@@ -90,6 +106,8 @@ def with_verdicts(lines: Sequence[Line]) -> list[dict[str, Any]]:
         if task not in GOAL:
             continue
         result = judged(lines, data, task)
+        if result.ahead is None:
+            continue
         for x in made:
             if (x["data"], x["task"], x["way"]) == (data, task, result.ours):
                 met = result.ahead and result.near is not False

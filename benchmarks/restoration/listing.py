@@ -28,6 +28,7 @@ LONG = ("dip", "dps-mean")
 #: ways of the part noise -> what each is told
 TOLD: dict[str, tuple[float | None, ...]] = {
     "dmplug": (None,),
+    "dmplug-robust": (None,),
     "constrained": (None,),
     "dps": noise.STATED,
     "pnp": (None, *noise.STATED),
@@ -76,21 +77,29 @@ def video_jobs(count: int | None, smoke: bool) -> list[Job]:
 
 def everything(
     data: Sequence[str], ways: Sequence[str], count: int | None, smoke: bool
-) -> list[Job]:
-    """All parts, what matters most first: the tasks with a goal, and long ways after short ones."""
+) -> tuple[list[Job], list[Job]]:
+    """What is made alone on the device, so that its seconds count, and all the rest.
+
+    What matters most comes first: the tasks with a goal, and long ways after short ones.
+    """
+    short = [way for way in FIRST if way in ways and way not in LONG]
+    alone = table_jobs(data[:1], short, [TIMED], count, smoke)
     table = table_jobs(data, ways, TASKS, count, smoke)
     rank = {way: number for number, way in enumerate(FIRST)}
     table = sorted(table, key=lambda job: rank[job.way])
     goal = [job for job in table if job.task in GOAL]
     rest = [job for job in table if job.task not in GOAL]
     told = noise_jobs(data[:1], list(TOLD), noise.TASK, count, smoke)
-    return [
+    rest_of_it = [
         *(job for job in goal if job.way not in LONG),
         *video_jobs(count, smoke),
         *(job for job in told if job.way != "pnp"),
         *(job for job in goal if job.way in LONG),
         *rest,
         *(job for job in told if job.way == "pnp"),
+    ]
+    return sorted(alone, key=lambda job: WAYS[job.way].cost), [
+        job for job in rest_of_it if job not in alone
     ]
 
 
@@ -144,6 +153,7 @@ def table_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
     for job, found in made(jobs, shelf):
         line: dict[str, Any] = {"data": job.data, "task": job.task, "way": job.way}
         line |= {"images": job.images, "options": _plain(job.options)}
+        line["device"] = found.get("environment", {}).get("device", "CPU")
         for name in ("psnr", "oracle_psnr"):
             if name in found:
                 line[name] = [round(v, 2) for v in found[name]]
@@ -176,7 +186,7 @@ def tune_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
 
 
 def time_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
-    """One line a way."""
+    """One line a job that was made on a device: seconds of a CPU are another matter."""
     return [
         {
             "data": job.data,
@@ -184,10 +194,10 @@ def time_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
             "way": job.way,
             "images": job.images,
             "seconds": found["seconds"] / job.images,
-            "memory": found.get("memory"),
             "beside": found["beside"],
         }
         for job, found in made(jobs, shelf)
+        if "device" in found["environment"] or job.smoke
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import platform
 import time
 from dataclasses import replace
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.restoration import noise
-from benchmarks.restoration.data import DATASETS, bank, images
+from benchmarks.restoration.data import DATASETS, ROOT, bank, images
 from benchmarks.restoration.shelf import Found, Job
 from benchmarks.restoration.tasks import SIGMA, Posed, pose
 from benchmarks.restoration.ways import WAYS
@@ -44,7 +45,6 @@ def run(job: Job, device: str, *, beside: int = 0) -> Found:
         _restored(job, posed, device, **WAYS[job.way].short)  # warms up, not counted
         if device == "cuda":
             torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
     restored = _restored(job, posed, device)
     if device == "cuda":
@@ -53,8 +53,6 @@ def run(job: Job, device: str, *, beside: int = 0) -> Found:
     found = _figures(restored, posed.truth, prior(job.data, "diffusion", device))
     found |= {"seconds": seconds, "beside": beside, "status": restored.status}
     found["environment"] = environment(device)
-    if device == "cuda":
-        found["memory"] = torch.cuda.max_memory_allocated()
     if job.part == "table":
         found["shown"] = packed(restored.image[:SHOWN])
     return found
@@ -129,6 +127,15 @@ def environment(device: str) -> dict[str, Any]:
     if device == "cuda":
         found["device"] = torch.cuda.get_device_name()
     return found
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """A mark of the sources that figures come from, so that a mixture of them is seen."""
+    folder = ROOT / "src" / "setpoint" / "restoration"
+    paths = sorted([*folder.rglob("*.py"), *folder.rglob("*.safetensors")])
+    marks = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)
+    return hashlib.sha256(marks).hexdigest()[:8]
 
 
 def packed(x: Tensor) -> dict[str, Any]:

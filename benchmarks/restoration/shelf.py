@@ -17,6 +17,7 @@ from typing import Any
 
 from setpoint._core.files import write_text
 
+VERSION = 2  #: raised where a method has changed so that results made before no longer count
 Found = dict[str, Any]
 
 
@@ -31,6 +32,7 @@ class Job:
     images: int
     options: dict[str, Any] = field(default_factory=dict)
     smoke: bool = False
+    version: int = VERSION
 
     @property
     def key(self) -> str:
@@ -43,7 +45,7 @@ class Job:
     @classmethod
     def of(cls, held: Found) -> Job:
         """From what :func:`dataclasses.asdict` made."""
-        return cls(**held)
+        return cls(**{"version": 1, **held})
 
 
 @dataclass(frozen=True)
@@ -109,13 +111,17 @@ class Shelf:
             count += 1
         return count
 
+    def full(self, jobs: Iterable[Job]) -> list[Job]:
+        """Those that failed because the device had no memory left."""
+        return [job for job in jobs if "OutOfMemory" in self._error(job)]
+
     def errors(self, jobs: Iterable[Job]) -> list[str]:
         """One sentence for each job that failed."""
-        found = []
-        for job in jobs:
-            path = self.folder / f"{job.key}.json"
-            if path.is_file():
-                held = json.loads(path.read_text(encoding="utf-8"))
-                if "error" in held:
-                    found.append(f"{job.key}: {held['error'].strip().splitlines()[-1]}")
-        return found
+        texts = [(job, self._error(job)) for job in jobs]
+        return [f"{job.key}: {text.strip().splitlines()[-1]}" for job, text in texts if text]
+
+    def _error(self, job: Job) -> str:
+        path = self.folder / f"{job.key}.json"
+        if not path.is_file():
+            return ""
+        return json.loads(path.read_text(encoding="utf-8")).get("error", "")

@@ -8,6 +8,7 @@ GPU waits for the interpreter that feeds it, and several interpreters keep it bu
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -21,12 +22,12 @@ from pathlib import Path
 import torch
 
 from benchmarks.restoration.data import ROOT
-from benchmarks.restoration.running import run
+from benchmarks.restoration.running import code, run
 from benchmarks.restoration.shelf import Job, Shelf
 
 TODO = "todo.list"
 GRACE = 5.0  #: seconds after the deadline at which workers are ended
-RESTARTS = 4  #: of workers that died, the device's memory full for example
+RESTARTS = 12  #: of workers that died, the device's memory full for example
 POLL = 1.0
 
 
@@ -43,14 +44,39 @@ def work_off(
 ) -> list[Job]:
     """Make what is not there yet, in the given order; what is left when the time is up.
 
-    ``alone``: one process, and results that are told their seconds.
+    ``alone``: one process, and results that are told their seconds. Jobs for which the device had
+    no memory are made again at the end, by fewer processes.
     """
-    todo = shelf.open(jobs, alone=alone)
     deadline = time.time() + seconds
+    count = 1 if alone else workers
+    todo = shelf.open(jobs, alone=alone)
+    while todo:
+        count = min(count, len(todo))
+        say(f"{len(jobs)} jobs, {len(todo)} to be made by {count} processes on {device}")
+        _round(jobs, todo, shelf, count, device, deadline, alone, bundle, say)
+        for sentence in shelf.errors(todo):
+            say(f"failed: {sentence}"[:200])
+        if count == 1 or time.time() > deadline:
+            break
+        todo = shelf.open(shelf.full(todo), alone=alone)
+        count = max(1, count // 3)
+    return shelf.left(jobs, alone=alone)
+
+
+def _round(
+    jobs: Sequence[Job],
+    todo: Sequence[Job],
+    shelf: Shelf,
+    count: int,
+    device: str,
+    deadline: float,
+    alone: bool,
+    bundle: Path | None,
+    say: Callable[[str], None],
+) -> None:
+    """So many processes until there is nothing to take or the time is up."""
     text = "".join(json.dumps(asdict(job)) + "\n" for job in todo)
     (shelf.folder / TODO).write_text(text, encoding="utf-8")
-    count = min(1 if alone else workers, len(todo))
-    say(f"{len(jobs)} jobs, {len(todo)} to be made by {count} processes on {device}")
     running = [_start(shelf, device, deadline, count - 1) for _ in range(count)]
     restarts, told, begun = RESTARTS, 0, time.time()
     try:
@@ -75,9 +101,6 @@ def work_off(
             process.wait()
         if bundle is not None:
             shelf.bundle(bundle)
-    for sentence in shelf.errors(jobs):
-        say(f"failed: {sentence}")
-    return shelf.left(jobs, alone=alone)
 
 
 def _start(shelf: Shelf, device: str, deadline: float, beside: int) -> subprocess.Popen[bytes]:
@@ -89,13 +112,13 @@ def _start(shelf: Shelf, device: str, deadline: float, beside: int) -> subproces
     return subprocess.Popen(command, cwd=ROOT, env=environment)
 
 
-def work(folder: Path, device: str, deadline: float, beside: int) -> None:
-    """One process: job after job."""
+def work(folder: Path, device: str, deadline: float, beside: int) -> int:
+    """One process: job after job; 1 where the device is in a state that only an end cures."""
     torch.set_num_threads(1)
     shelf = Shelf(folder)
     for text in (folder / TODO).read_text(encoding="utf-8").splitlines():
         if time.time() > deadline:
-            return
+            return 0
         job = Job.of(json.loads(text))
         if not shelf.claim(job):
             continue
@@ -103,8 +126,15 @@ def work(folder: Path, device: str, deadline: float, beside: int) -> None:
             found = run(job, device, beside=beside)
         except Exception:  # one failed job must not cost the others; the parent tells it
             found = {"error": traceback.format_exc()}
-        shelf.put(job, found)
+        shelf.put(job, {**found, "code": code()})
+        error = found.get("error", "")
+        if "CUDA error" in error or "CUBLAS" in error:
+            return 1
+        gc.collect()
+        if device == "cuda":
+            torch.cuda.empty_cache()  # what is kept here the others cannot have
+    return 0
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))
+    sys.exit(work(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), int(sys.argv[4])))

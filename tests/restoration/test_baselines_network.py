@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from tests.restoration.baseline_cases import Shape, error, noisy, phantom, task_of
+from torch import Tensor, nn
 from torch.nn import functional
 
 from setpoint import DataError
@@ -65,7 +66,7 @@ def test_a_flat_image_is_fitted() -> None:
     y = torch.full((2, 1, 8, 8), 0.3, dtype=torch.float64)
     y[1] = 0.8
     task = task_of(y, lambda x: x, Shape((1, 8, 8)))
-    out = deep_image_prior(task, iterations=150, window=20, patience=150, **SMALL)
+    out = deep_image_prior(task, iterations=100, window=20, patience=100, **SMALL)
     assert error(out.image, y) < 0.02
 
 
@@ -74,7 +75,7 @@ def test_noise_is_left_out_and_holes_are_filled() -> None:
     mask = torch.rand(1, 1, 16, 16, generator=_draw()) < 0.6
     y = noisy(truth, 0.1) * mask
     task = task_of(y, Inpaint(mask), Shape((1, 16, 16)), sigma=0.1)
-    out = deep_image_prior(task, iterations=250, window=30, patience=100, **SMALL)
+    out = deep_image_prior(task, iterations=200, window=30, patience=100, **SMALL)
     seen, hidden = mask.expand_as(truth), ~mask.expand_as(truth)
     assert error(out.image[seen], truth[seen]) < 0.8 * error(y[seen], truth[seen])
     assert error(out.image[hidden], truth[hidden]) < 0.15  # 0 there is 0.4 off
@@ -117,6 +118,31 @@ def test_the_kernel_of_a_blind_operator_comes_nearer() -> None:
     before = (operator.kernel(operator.unknowns(1, y)) - kernel).abs().sum()
     after = (operator.kernel(out.unknowns) - kernel).abs().sum()
     assert float(after) < 0.8 * float(before)
+
+
+class Gain(nn.Module):
+    """A module with a parameter: one for the whole batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.tensor(1.0, dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The image, stronger."""
+        return self.gain * x
+
+
+def test_images_that_share_unknowns_are_taken_at_one_step() -> None:
+    y = noisy(phantom(8), 0.05)
+    task = task_of(y, Gain(), Shape((1, 8, 8)))
+    out = deep_image_prior(task, iterations=40, window=10, patience=15, **SMALL)
+    assert out.chosen is not None
+    assert out.unknowns is not None
+    assert len(set(out.chosen.tolist())) == 1
+    assert out.unknowns.shape == (1, 1)
+    # image and gain are of the same step: their residual is the one written down there
+    told = task.watch.history()["residual"][out.chosen[0]]
+    torch.testing.assert_close(task.forward.residual(out.image, y, out.unknowns), told)
 
 
 def test_images_too_small_to_halve() -> None:

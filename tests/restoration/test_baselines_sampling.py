@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from scipy.optimize import least_squares
 from tests.restoration.baseline_cases import Shape, error, noisy, phantom, task_of
 from torch import Tensor
 
@@ -42,19 +44,34 @@ def _posterior_mean(prior: LinearPrior, matrix: Tensor, y: Tensor, sigma: float)
     return prior.mean + (y - prior.mean @ matrix.T) @ gain.T
 
 
-class Cartoon:
-    """A denoiser for the phantom's world: images of two values. E[x | noisy], pixel by pixel."""
+class Known:
+    """A world of some images, equally likely: E[x | noisy] is their mean, weighed by how near."""
 
-    shape, range, seed_shape = (1, 16, 16), (0.0, 1.0), (1,)
+    range = (0.0, 1.0)
+
+    def __init__(self, images: Tensor) -> None:
+        self.images, self.shape, self.seed_shape = images, tuple(images.shape[1:]), (len(images),)
 
     def __call__(self, z: Tensor) -> Tensor:
-        raise AssertionError("not for use")
+        """A mixture, for the door; no baseline asks for it."""
+        return torch.tensordot(torch.softmax(z, 1), self.images, 1)
 
     def denoise(self, x: Tensor, sigma: float | Tensor) -> Tensor:
-        """Mean over 0.2 and 0.9, equally likely."""
-        spread = torch.as_tensor(sigma, dtype=x.dtype).reshape(-1, 1, 1, 1)
-        odds = ((x - 0.2) ** 2 - (x - 0.9) ** 2) / (2 * spread**2)
-        return 0.2 + 0.7 * torch.sigmoid(odds)
+        """Softmax of −‖x − t_n‖²/2σ² over the images t_n."""
+        spread = torch.as_tensor(sigma, dtype=x.dtype).reshape(-1, 1)
+        apart = torch.cdist(x.flatten(1), self.images.flatten(1)).square()
+        weights = torch.softmax(-apart / (2 * spread**2), 1)
+        return (weights @ self.images.flatten(1)).reshape(x.shape)
+
+
+def _world(count: int = 24, side: int = 12) -> Known:
+    """Bright rectangles here and there on a darker ground."""
+    draw = torch.Generator().manual_seed(5)
+    images = torch.full((count, 1, side, side), 0.2, dtype=torch.float64)
+    for image in images:
+        top, left, high, wide = torch.randint(2, 6, (4,), generator=draw).tolist()
+        image[0, top : top + high, left : left + wide] = 0.9
+    return Known(images)
 
 
 def test_admm_with_a_gaussian_denoiser_ends_at_the_posterior_mean() -> None:
@@ -77,29 +94,38 @@ def test_half_quadratic_splitting_ends_at_its_own_ridge() -> None:
     torch.testing.assert_close(found.image, y * shrink / (1 + a - a * shrink), atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("splitting", ["hqs", "admm"])
-def test_plug_and_play_through_a_nonlinear_operator(splitting: str) -> None:
-    # a denoiser that looks at single pixels: not a good prior, but one whose world is known
-    truth, blur = phantom(), gaussian_blur(0.7)
+def test_a_nonlinear_operator_ends_at_the_posterior_mode() -> None:
+    prior, sigma = _gaussian(4), 0.3
+    draw = torch.Generator().manual_seed(4)
+    matrix = torch.randn(6, 4, dtype=torch.float64, generator=draw)
+    y = torch.tanh(torch.randn(2, 4, dtype=torch.float64, generator=draw) @ matrix.T)
+    task = task_of(y, lambda x: torch.tanh(x.flatten(1) @ matrix.T), prior, sigma=sigma)
+    found = pnp(task, splitting="admm", strength=1.0, first=0.5, last=0.5, iterations=150)
+    whiten = torch.linalg.inv(prior.matrix)
+    for row in range(2):
 
-    def saturating(x: Tensor) -> Tensor:
-        return torch.tanh(2 * blur(x))
+        def sides(x: np.ndarray, row: int = row) -> np.ndarray:
+            fit = np.tanh(matrix.numpy() @ x) - y[row].numpy()
+            return np.concatenate([fit / sigma, whiten.numpy() @ (x - prior.mean.numpy())])
 
-    y = noisy(saturating(truth), 0.02)
-    found = pnp(task_of(y, saturating, Cartoon()), splitting=splitting, iterations=25, first=0.3)
-    assert error(found.image, truth) < 0.3 * error(blur(truth), truth)
+        here = found.image[row].flatten().numpy()
+        # from where we ended: a mode is where scipy has nothing left to do
+        best = least_squares(sides, here, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        np.testing.assert_allclose(here, best.x, atol=1e-4)
 
 
-def test_plug_and_play_finds_the_kernel() -> None:
-    truth, kernel = phantom(), gaussian_kernel(1.0, 5).double()
+def test_plug_and_play_finds_image_and_kernel() -> None:
+    world, kernel = _world(), gaussian_kernel(0.8, 5).double()
+    truth = world.images[[3, 11]]
     y = noisy(Blur(kernel)(truth), 0.01)
     operator = BlindBlur(5, start="flat")
-    found = pnp(task_of(y, operator, Cartoon(), sigma=0.01), iterations=30)
+    task = task_of(y, operator, world, sigma=0.01)
+    found = pnp(task, iterations=40, unknowns_rate=0.05)
     assert found.unknowns is not None
     before = (operator.kernel(operator.unknowns(2, y)) - kernel).abs().sum((1, 2))
     after = (operator.kernel(found.unknowns) - kernel).abs().sum((1, 2))
-    assert bool((after < 0.3 * before).all())
-    assert error(found.image, truth) < 0.3 * error(y, truth)
+    assert bool((after < 0.4 * before).all())
+    assert error(found.image, truth) < 1e-3
 
 
 def test_ancestral_steps_alone_draw_the_prior() -> None:
@@ -164,26 +190,30 @@ def test_a_misstated_level_matters_to_the_level_rule_alone() -> None:
     assert torch.equal(same[0], same[1])
 
 
-def test_the_norm_rule_pulls_toward_the_measurement() -> None:
-    truth, blur = phantom(), gaussian_blur(1.0)
-    y = noisy(blur(truth), 0.02)
-    free, held = (
-        dps(task_of(y, blur, Cartoon()), iterations=60, scale=scale).image for scale in (1e-9, 0.2)
-    )
-    assert error(blur(held), y) < 0.3 * error(blur(free), y)
-    assert error(held, truth) < 0.3 * error(free, truth)
+@pytest.mark.parametrize("rule", ["norm", "level"])
+def test_both_rules_find_the_image_that_explains_y(rule: str) -> None:
+    world, blur = _world(), gaussian_blur(0.8)
+    truth = world.images[[3, 11]]
+    y = noisy(torch.tanh(2 * blur(truth)), 0.02)
+    task = task_of(y, lambda x: torch.tanh(2 * blur(x)), world)
+    free, held = (dps(task, rule=rule, iterations=100, scale=scale).image for scale in (1e-9, None))
+    assert error(held, truth) < 0.05
+    assert error(free, truth) > 0.2  # of 24 images, those two would be chance
 
 
 def test_sampling_finds_the_kernel() -> None:
-    truth, kernel = phantom(), gaussian_kernel(1.0, 5).double()
+    world, kernel = _world(), gaussian_kernel(0.8, 5).double()
+    truth = world.images[[3, 11]]
     y = noisy(Blur(kernel)(truth), 0.01)
     operator = BlindBlur(5, start="flat")
-    found = dps(task_of(y, operator, Cartoon(), sigma=0.01), iterations=120, samples=2)
+    task = task_of(y, operator, world, sigma=0.01)
+    found = dps(task, iterations=100, samples=2)
     assert found.unknowns is not None
     assert found.unknowns.shape == (2, 25)
     before = (operator.kernel(operator.unknowns(2, y)) - kernel).abs().sum((1, 2))
     after = (operator.kernel(found.unknowns) - kernel).abs().sum((1, 2))
     assert bool((after < 0.5 * before).all())
+    assert error(found.image, truth) < 0.05
 
 
 @pytest.mark.parametrize("method", [dps, pnp])
@@ -193,13 +223,16 @@ def test_a_prior_without_a_denoiser(method) -> None:
 
 
 def test_options_that_cannot_be_meant() -> None:
-    task = task_of(phantom(), lambda x: x, Cartoon())
+    task = task_of(_world().images[:2], lambda x: x, _world())
     with pytest.raises(DataError, match="rule='both'"):
         dps(task, rule="both")
     with pytest.raises(DataError, match="samples=0"):
         dps(task, samples=0)
     with pytest.raises(DataError, match="splitting='all'"):
         pnp(task, splitting="all")
-    for options in ({"last": 0.0}, {"first": -1.0}, {"strength": float("nan")}):
-        with pytest.raises(DataError, match=next(iter(options))):
-            pnp(task, **options)
+    with pytest.raises(DataError, match="last=0"):
+        pnp(task, last=0.0)
+    with pytest.raises(DataError, match="first=-1"):
+        pnp(task, first=-1.0)
+    with pytest.raises(DataError, match="strength=nan"):
+        pnp(task, strength=float("nan"))

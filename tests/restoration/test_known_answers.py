@@ -75,6 +75,22 @@ def test_the_constrained_form_solves_the_secular_equation(seed):
         assert within <= m * case.sigma**2 * (1 + 1e-4) + 1e-9
 
 
+@pytest.mark.parametrize("sigma", [0.1, 0.03])
+def test_a_small_noise_level_takes_more_steps_to_the_same_answer(sigma):
+    """The default number of steps is for images, and ends before 1e-4 on some of these."""
+    case = oracles.problem(sigma=sigma, seed=1, rows=4, seeds=8, pixels=10)
+    found = solved(
+        case,
+        method="constrained",
+        regulariser="seed",
+        noise=sigma,
+        iterations=1000,
+        evaluations=5000,
+    )
+    for i in range(3):
+        np.testing.assert_allclose(found.seed[i], oracles.constrained_mode(case, i), atol=1e-4)
+
+
 def test_a_seed_of_zero_that_fits_is_the_constrained_answer():
     case = oracles.problem(sigma=0.3, seed=3)
     mean = case.operator @ case.mean

@@ -24,7 +24,7 @@ def norms(found):
     return found.seed.flatten(1).norm(dim=1)
 
 
-@pytest.mark.parametrize(("optimiser", "iterations"), [("adam", 400), ("lbfgs", 100)])
+@pytest.mark.parametrize(("optimiser", "iterations"), [("adam", 600), ("lbfgs", 100)])
 def test_a_projected_run_ends_at_a_minimum_of_the_shell(optimiser, iterations):
     case = oracles.problem(seeds=4, rows=6, seed=11)
     found = solved(case, shell="project", optimiser=optimiser, iterations=iterations)

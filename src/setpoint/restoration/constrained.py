@@ -117,6 +117,11 @@ def outcome(search: Search, solved: Solved, bound: Tensor, origin: str) -> Outco
     status = f"{kept} of {search.batch} images explain y within the noise level {origin}"
     if kept < search.batch:
         status += "; for the others raise iterations, or state a higher noise level"
+    open_ends = int((~solved.settled).sum())
+    if open_ends and not solved.interrupted:
+        status += (
+            f"; {open_ends} of {len(solved.settled)} solutions ended before the least Ω was certain"
+        )
     if solved.interrupted:
         status = f"Interrupted after {solved.calls} calls; {status}"
     return Outcome(

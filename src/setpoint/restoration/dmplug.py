@@ -10,6 +10,7 @@ is selected is said by the windowed variance (:mod:`.stopping`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -26,6 +27,9 @@ from setpoint.restoration.stopping import WindowedVariance
 from setpoint.restoration.task import Outcome, Task
 
 OPTIMISERS = ("adam", "lbfgs")
+LOSSES = ("squared", "robust")
+#: Share of the range's width above which a residual counts less in the robust loss.
+BEND = 0.03
 
 
 def dmplug(
@@ -33,6 +37,7 @@ def dmplug(
     *,
     regulariser: object = None,
     weight: float = 1.0,
+    loss: str = "squared",
     optimiser: str = "adam",
     iterations: int = 500,
     learning_rate: float = 0.05,
@@ -54,6 +59,9 @@ def dmplug(
         Ω, see :mod:`.regularisers`.
     weight : float
         Of Ω.
+    loss : "squared" or "robust"
+        What r is. The robust one is squared for residuals below ``BEND`` of the range's width and
+        linear above: for noise of unknown kind, such as impulses.
     optimiser : "adam" or "lbfgs"
         The second is the batched quasi-Newton solver.
     iterations : int
@@ -86,7 +94,7 @@ def dmplug(
         above_zero("weight", weight)
     search = Search(task, copies, shell)
     rows = search.start(task.seeds(copies) if start is None else search.given(start))
-    objective = _objective(task, search, regulariser, weight, shell)
+    objective = _objective(task, search, regulariser, weight, shell, _bend(task, loss))
     if optimiser == "lbfgs":
         return _by_quasi_newton(search, rows, objective, iterations, memory)
     kept = descend(
@@ -103,19 +111,41 @@ def dmplug(
     return describe(kept, bool(stopping), iterations, window, patience)
 
 
+def _bend(task: Task, loss: str) -> float | None:
+    """Where a residual begins to count less; None where none does."""
+    if loss not in LOSSES:
+        raise DataError(f"loss={loss!r} is not known: say 'squared' or 'robust'")
+    if loss == "squared":
+        return None
+    low, high = task.prior.range
+    return BEND * (high - low) if math.isfinite(high - low) else BEND
+
+
 def _objective(
-    task: Task, search: Search, regulariser: object, weight: float, shell: str | None
+    task: Task,
+    search: Search,
+    regulariser: object,
+    weight: float,
+    shell: str | None,
+    bend: float | None,
 ) -> Callable[..., Tensor]:
     """The function of rows, images and residuals that both ways minimise."""
+    every = torch.arange(search.copies * search.batch, device=task.y.device)
+
+    def misfit(v: Tensor, image: Tensor, residual: Tensor, rows: Tensor | None) -> Tensor:
+        if bend is None:
+            return residual
+        return search.residual(v, image, every if rows is None else rows, bend)
+
     if regulariser is None and shell != "penalty":
-        return lambda v, image, residual, rows=None: residual
+        return lambda v, image, residual, rows=None: misfit(v, image, residual, rows)
     spread, _ = variance(task)
     half = (task.forward.count / (2 * spread)).expand(search.batch).repeat(search.copies)
     term = None if regulariser in (None, "seed") else image_term(regulariser)
 
     def objective(v: Tensor, image: Tensor, residual: Tensor, rows: Tensor | None = None) -> Tensor:
         scale = half if rows is None else half[rows]
-        total = scale * residual
+        total = scale * misfit(v, image, residual, rows)
         if regulariser == "seed":
             total = total + weight * seed_energy(search.seed(v))
         elif term is not None:

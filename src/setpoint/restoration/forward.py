@@ -87,12 +87,20 @@ class Forward:
         """Mean squared residual of each image, (B,)."""
         return _mean_square(self(x, unknowns) - y, self.observed, self.count)
 
-    def residual_of(self, x: Tensor, y: Tensor, rows: Tensor, unknowns: Tensor | None) -> Tensor:
+    def residual_of(
+        self,
+        x: Tensor,
+        y: Tensor,
+        rows: Tensor,
+        unknowns: Tensor | None,
+        bend: float | None = None,
+    ) -> Tensor:
         """Mean squared residual of some rows of several copies of the batch, (N,).
 
         Row r is of image r mod B. An operator of ours is told which images it sees; of any other
         it is not known whether it treats images alike, so they are put at their places in a
-        full batch, copy by copy.
+        full batch, copy by copy. With ``bend`` b a residual e counts 2 b² (√(1 + (e/b)²) − 1): e²
+        where it is small, 2 b |e| where it is large.
         """
         seen = self._seen(rows, y)
         if self.per_image or hasattr(self.operator, "output"):
@@ -100,7 +108,7 @@ class Forward:
         else:
             full = x.new_zeros(seen.copies * len(y), *x.shape[1:]).index_copy(0, rows, x)
             made = torch.cat([self(part, unknowns) for part in full.split(len(y))])[rows]
-        return _mean_square(made - seen.y, seen.observed, seen.count)
+        return _mean_square(made - seen.y, seen.observed, seen.count, bend)
 
     def _seen(self, rows: Tensor, y: Tensor) -> _Rows:
         """The operator and the measurements of some rows; made once while the rows are the same."""
@@ -147,10 +155,14 @@ class _Rows:
     count: Tensor
 
 
-def _mean_square(apart: Tensor, observed: Tensor | None, count: Tensor) -> Tensor:
+def _mean_square(
+    apart: Tensor, observed: Tensor | None, count: Tensor, bend: float | None = None
+) -> Tensor:
     if observed is not None:
         apart = torch.where(observed > 0, apart, torch.zeros_like(apart))
     squared = apart.real**2 + apart.imag**2 if apart.is_complex() else apart**2
+    if bend is not None:
+        squared = 2 * bend**2 * (torch.sqrt(1 + squared / bend**2) - 1)
     return squared.flatten(1).sum(1) / count
 
 

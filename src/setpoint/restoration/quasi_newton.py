@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from setpoint.restoration.search import Search
-from setpoint.solvers.batched import minimize_batched
+from setpoint.solvers.batched import BatchedResult, minimize_batched
 
 #: Share of the steps for which the unknowns of a blind operator stay at their start.
 HELD = 0.3
@@ -27,12 +27,13 @@ Objective = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The rows found, their images and residuals, and the calls it took."""
+    """The rows found, their images and residuals, the calls it took, which are at an optimum."""
 
     rows: Tensor
     images: Tensor
     residual: Tensor
     calls: int
+    settled: Tensor
     interrupted: bool
 
 
@@ -121,7 +122,7 @@ def quasi_newton(
         assert most is not None
         return calls.at(v, index)[1] / most[index] - 1
 
-    def solved(first: Tensor, share: float) -> Tensor:
+    def solved(first: Tensor, share: float) -> BatchedResult:
         return minimize_batched(
             value,
             first,
@@ -132,22 +133,24 @@ def quasi_newton(
             max_evaluations=None if evaluations is None else max(1, round(share * evaluations)),
             tolerance=tolerance,
             feasibility=feasibility,
-        ).x
+        )
 
     interrupted = False
     try:
         if search.task.forward.per_image:
             # the image is brought near y before the kernel may follow it
             search.held = True
-            start = solved(start, HELD)
+            start = solved(start, HELD).x
             search.held = False
-        found = solved(start, 1.0)
+        result = solved(start, 1.0)
+        found, settled = result.x, result.success
     except KeyboardInterrupt:
         if calls.rows is None:
             raise
         found, interrupted = calls.rows, True
+        settled = torch.zeros(len(found), dtype=torch.bool, device=found.device)
     search.held = False
     with torch.no_grad():
         images = search.image(found, rows)
         residual = search.residual(found, images, rows)
-    return Solved(found, images, residual, calls.number, interrupted)
+    return Solved(found, images, residual, calls.number, settled, interrupted)

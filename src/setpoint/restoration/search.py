@@ -115,9 +115,9 @@ class Search:
         """The images of rows, (N, *shape); ``rows`` says which ones v holds."""
         return self.task.prior(self.seed(v))
 
-    def residual(self, v: Tensor, image: Tensor, rows: Tensor) -> Tensor:
-        """Mean squared residuals of rows, (N,)."""
-        return self.task.forward.residual_of(image, self.task.y, rows, self.unknowns(v))
+    def residual(self, v: Tensor, image: Tensor, rows: Tensor, bend: float | None = None) -> Tensor:
+        """Mean squared residuals of rows, (N,); with ``bend`` large ones count less."""
+        return self.task.forward.residual_of(image, self.task.y, rows, self.unknowns(v), bend)
 
     def answer(self, v: Tensor, images: Tensor, residual: Tensor, bound: Tensor | None) -> Answer:
         """One image of all copies: the mean of those that explain y, or the best alone.

@@ -53,7 +53,7 @@ class Watch:
     ) -> None:
         """Note one iterate: images (B, *shape), numbers (B,) of it, and a blind operator's own."""
         self.last = image.detach()
-        self.unknowns = None if unknowns is None else unknowns.detach()
+        self.unknowns = None if unknowns is None else unknowns.detach().clone()
         for name, values in {"loss": loss, "residual": residual, **more}.items():
             self._numbers.setdefault(name, []).append(values.detach().reshape(len(image)))
         if self.trail and step % self.trail == 0:

@@ -68,6 +68,7 @@ def deep_image_prior(
     stop = WindowedVariance(window=window, patience=patience)
     run = _Kept(average)
     task.watch.steps = iterations
+    shared = unknowns is not None and len(unknowns) < len(task.y)
     for step in range(iterations):
         moved = noise + jitter * torch.randn(
             noise.shape, dtype=noise.dtype, device=noise.device, generator=draw
@@ -81,8 +82,9 @@ def deep_image_prior(
         mean = run.averaged(image.detach(), step)
         with torch.no_grad():
             reached = task.forward.residual(mean, task.y, unknowns)
-        task.watch(step, mean, residual, reached)
-        stop.update(step, image.detach())
+        task.watch(step, mean, residual, reached, unknowns=unknowns)
+        # unknowns that the batch shares tie its images together: one step for all
+        stop.update(step, image.detach().reshape(1, -1) if shared else image.detach())
         run.keep(stop.best_step, step, mean, unknowns)
         optimizer.step()
         if step % _LOOK == _LOOK - 1 and bool(stop.done.all()):
@@ -139,25 +141,24 @@ class _Kept:
             return
         self.image = torch.where(rows(now, image), image, self.image)
         if unknowns is not None and self.unknowns is not None:
-            # unknowns shared by the batch go with its first image
-            which = now[: len(unknowns), None]
-            self.unknowns = torch.where(which, unknowns.detach(), self.unknowns)
+            self.unknowns = torch.where(now[:, None], unknowns.detach(), self.unknowns)
 
     def outcome(self, stop: WindowedVariance, taken: int) -> Outcome:
         """The record."""
         assert self.image is not None
+        best, done = (t.expand(len(self.image)) for t in (stop.best_step, stop.done))
         why = [
             "the last iterate: the window of the stopping rule was never full"
             if step < 0
             else "least windowed variance (ES-WMV)"
-            + ("" if done else " when the steps ran out, before the rule stopped it")
-            for step, done in zip(stop.best_step.tolist(), stop.done.tolist(), strict=True)
+            + ("" if over else " when the steps ran out, before the rule stopped it")
+            for step, over in zip(best.tolist(), done.tolist(), strict=True)
         ]
-        stopped = int(stop.done.sum())
+        stopped = int(done.sum())
         return Outcome(
             image=self.image,
             unknowns=self.unknowns,
-            chosen=torch.where(stop.best_step < 0, taken - 1, stop.best_step),
+            chosen=torch.where(best < 0, taken - 1, best),
             why=why,
             status=f"{taken} steps of an untrained network; ES-WMV stopped {stopped} of {len(why)}",
         )

@@ -141,7 +141,7 @@ class _Guide:
             loss = residuals(self.task, images, unknowns).reshape(-1, batch).mean(0)
             shown = unknowns if unknowns is None else unknowns[:batch]
             residual = self.task.forward.residual(mean, self.task.y, shown)
-        self.task.watch(at, mean, loss, residual)
+        self.task.watch(at, mean, loss, residual, unknowns=shown)
 
     def _look(self, u: Tensor, at: int, unknowns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """x̂_0 as an image, ‖r‖² (B,) and its gradient in x_t."""

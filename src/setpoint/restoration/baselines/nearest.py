@@ -61,7 +61,7 @@ def nearest(
     image = bank[which]
     with torch.no_grad():
         residual = task.forward.residual(image, task.y, unknowns)
-    task.watch(0, image, residual, residual)
+    task.watch(0, image, residual, residual, unknowns=unknowns)
     return Outcome(
         image=image,
         unknowns=unknowns,

@@ -106,7 +106,7 @@ def pnp(
                 w = w + x - v
             unknowns.steps(v, unknowns_steps)
             residual = task.forward.residual(v, y, unknowns.value)
-        task.watch(step, v, residual, residual)
+        task.watch(step, v, residual, residual, unknowns=unknowns.value)
         before = spread
     return Outcome(
         image=space.clip(v),

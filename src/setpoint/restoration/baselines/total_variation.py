@@ -95,7 +95,9 @@ def total_variation(
     least = _BLIND * level if task.forward.blind else _LEAST * space.half * torch.ones_like(level)
     for step in range(iterations):
         _descend(task, state, unknowns.value, proximal_steps)
-        unknowns.steps(state.x, unknowns_steps, state.squared > aim)
+        if unknowns.value is not None:
+            unknowns.steps(state.x, unknowns_steps, state.squared > aim)
+            state.squared = _squared(task, state.x, unknowns.value)
         left = 1 - step / iterations
         if weight is None:
             error = (aim / state.squared.clamp(min=1e-30)).log()
@@ -104,7 +106,8 @@ def total_variation(
             change = (weight / state.weight).log().clamp(-_FALL, _FALL)
         state.weight = torch.maximum(state.weight * change.exp(), least)
         loss = 0.5 * state.squared + state.weight * total_variation_of(state.x)
-        task.watch(step, state.x, loss, state.squared / task.forward.count, weight=state.weight)
+        reached = state.squared / task.forward.count
+        task.watch(step, state.x, loss, reached, unknowns=unknowns.value, weight=state.weight)
     how = "given" if weight is not None else "found by the discrepancy principle"
     return Outcome(
         image=state.x,

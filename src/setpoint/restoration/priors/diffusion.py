@@ -27,6 +27,7 @@ class DiffusionPrior(Scaled):
     Parameters
     ----------
     network : torch.nn.Module
+        It is used as it is, without a copy: put into evaluation mode, its parameters frozen.
         (x_t, t) -> prediction, x_t in [-1, 1] units, (B, C, H, W); t (B,), float, index/T.
     shape : tuple of int
         Of one image.

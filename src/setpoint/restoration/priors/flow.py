@@ -20,6 +20,7 @@ class FlowPrior(Scaled):
     Parameters
     ----------
     network : torch.nn.Module
+        It is used as it is, without a copy: put into evaluation mode, its parameters frozen.
         (x_t, t) -> velocity, x_t in [-1, 1] units, (B, C, H, W); t (B,) in [0, 1].
     shape : tuple of int
         Of one image.
