@@ -1,8 +1,9 @@
 """Train the priors that come along: python -m benchmarks.restoration.train NAME --seconds S.
 
 mnist, mnist-flow
-    Training digits, padded by 2 to 32×32, without those kept for tuning. Every second image of a batch is shifted by up to
-    ±4 pixels each way (bilinear), so that the prior also knows digits off the centre.
+    Training digits, padded by 2 to 32×32, without those kept for tuning. Every second image of a
+    batch is shifted by up to ±4 pixels each way (bilinear), so that the prior also knows digits off
+    the centre.
 cifar10, cifar10-flow
     Training images of CIFAR-10, without those kept for tuning, mirrored at random.
 
