@@ -26,7 +26,7 @@ from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.quasi_newton import quasi_newton
 from setpoint.restoration.regularisers import seed_energy
-from setpoint.restoration.rough import rough
+from setpoint.restoration.rough import warm
 from setpoint.restoration.search import Search, variance
 from setpoint.restoration.stopping import WindowedVariance
 from setpoint.restoration.task import Outcome, Task
@@ -35,7 +35,9 @@ from setpoint.restoration.task import Outcome, Task
 class WarmSearch(Search):
     """Rows v = (z, logit t, s·u)."""
 
-    def __init__(self, task: Task, copies: int, time: float, shell: str | None) -> None:
+    def __init__(
+        self, task: Task, copies: int, time: float, warm_from: str | Tensor, shell: str | None
+    ) -> None:
         super().__init__(task, copies, shell)
         prior = task.prior
         if not hasattr(prior, "carry"):
@@ -46,13 +48,18 @@ class WarmSearch(Search):
         if not 0 < time < 1:
             raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")
         self.first_time = math.log(time / (1 - time))
-        self.rough = prior.from_image(rough(task)).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
+        image, self._unknowns = warm(task, warm_from)
+        self.rough = prior.from_image(image).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
         self.free += 1  # unknowns begin one later
 
     def start(self, seeds: Tensor) -> Tensor:
         """Rows at the first time."""
         flat = seeds.reshape(len(seeds), -1)
         return super().start(torch.cat([flat, flat.new_full((len(flat), 1), self.first_time)], 1))
+
+    def first_unknowns(self) -> Tensor | None:
+        """Those found with the rough image."""
+        return self._unknowns
 
     def seed(self, v: Tensor) -> Tensor:
         """The seeds alone."""
@@ -72,6 +79,7 @@ def fmplug(
     *,
     copies: int = 4,
     time: float = 0.5,
+    warm_from: str | Tensor = "auto",
     optimiser: str = "sqp",
     iterations: int | None = None,
     evaluations: int | None = None,
@@ -92,6 +100,8 @@ def fmplug(
         Seeds searched from for each image; the image is their mean.
     time : float
         Where the search for t starts.
+    warm_from : "auto", "pnp", "smooth" or torch.Tensor
+        How x̂ is made of y, or x̂ itself, (B, *shape); see :mod:`.rough`.
     optimiser : "sqp" or "adam"
         min ½‖z − z_k‖² s.t. ‖A(x) − y‖² ≤ m σ² by the batched solver; or min ‖A(x) − y‖² with z
         on its shell, ended by ES-WMV.
@@ -108,7 +118,7 @@ def fmplug(
     at_least("iterations", steps, 1)
     above_zero("learning_rate", learning_rate)
     if optimiser == "adam":
-        search = WarmSearch(task, copies, time, "project")
+        search = WarmSearch(task, copies, time, warm_from, "project")
         kept = descend(
             search,
             search.start(search.pairs()),
@@ -120,7 +130,7 @@ def fmplug(
             decay=not stopping,
         )
         return describe(kept, bool(stopping), steps, window, patience)
-    search = WarmSearch(task, copies, time, None)
+    search = WarmSearch(task, copies, time, warm_from, None)
     anchors = search.pairs()
     flat = anchors.flatten(1)
     bound, origin = variance(task)

@@ -1,22 +1,58 @@
-"""A rough image of y: smooth, and explaining y.
+"""A rough image of y, to start from.
 
-    x̂ = argmin_x ‖A(x) − y‖² + w ‖∇x‖²,   clipped to the range,
-
-by Adam on the pixels, for any differentiable operator; a blind one stays at its start.
+"smooth"   x̂ = argmin_x ‖A(x) − y‖² + w ‖∇x‖², clipped to the range, by Adam on the pixels, for
+any differentiable operator; a blind one stays at its start
+"pnp"      the plug-and-play image (:mod:`.baselines.pnp`) by the prior's own denoiser; a blind
+operator starts from the unknowns found with it
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from setpoint._core.errors import DataError, KindError
+from setpoint.restoration.baselines.pnp import pnp
 from setpoint.restoration.search import variance
 from setpoint.restoration.task import Task
+from setpoint.restoration.watch import Watch
 
 #: w over the variance of the noise.
 SMOOTH = 2.5
+
+
+def warm(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
+    """x̂ (B, *shape), and the unknowns that belong to it.
+
+    Parameters
+    ----------
+    task : Task
+        What is restored.
+    start : "pnp", "smooth", "auto" or torch.Tensor
+        How x̂ is made, or x̂ itself. "auto" is "pnp" where the prior has a denoiser.
+    """
+    if isinstance(start, Tensor):
+        want = (len(task.y), *task.prior.shape)
+        if tuple(start.shape) != want:
+            raise DataError(f"warm_from has shape {tuple(start.shape)} and {want} is needed")
+        return start.detach().to(task.y.real), task.forward.start(len(task.y), task.y.real)
+    denoises = hasattr(task.prior, "denoise")
+    if start == "auto":
+        start = "pnp" if denoises else "smooth"
+    if start == "smooth":
+        return rough(task), task.forward.start(len(task.y), task.y.real)
+    if start != "pnp":
+        raise DataError(f"warm_from={start!r} is not known: say 'pnp', 'smooth' or give images")
+    if not denoises:
+        raise KindError(
+            f"warm_from='pnp' needs a denoiser, and {type(task.prior).__name__} has no "
+            "denoise(x, sigma): say warm_from='smooth'"
+        )
+    found = pnp(replace(task, watch=Watch()))
+    return found.image.detach(), found.unknowns
 
 
 def rough(task: Task, iterations: int = 150, rate: float = 0.05) -> Tensor:

@@ -66,9 +66,13 @@ class Search:
         flat = seeds.reshape(len(seeds), -1).to(self.like.dtype)
         if not self.task.forward.per_image:
             return flat
-        unknowns = self.task.forward.start(self.batch, self.like)
+        unknowns = self.first_unknowns()
         assert unknowns is not None
         return torch.cat([flat, unknowns.repeat(self.copies, 1) / UNIT], dim=1)
+
+    def first_unknowns(self) -> Tensor | None:
+        """Where the unknowns start, (B, n)."""
+        return self.task.forward.start(self.batch, self.like)
 
     def given(self, seeds: Tensor) -> Tensor:
         """Seeds of a user's, looked at."""
@@ -83,7 +87,7 @@ class Search:
     def shared(self) -> Tensor | None:
         """Unknowns that all rows share, (1, n): the parameters of a module."""
         forward = self.task.forward
-        return None if forward.per_image else forward.start(self.batch, self.like)
+        return None if forward.per_image else self.first_unknowns()
 
     def refuse_shared(self) -> None:
         """Rows that share unknowns are no problems of their own."""
