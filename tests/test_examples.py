@@ -64,7 +64,7 @@ def test_a_script_runs(script):
     assert float(value.group(1)) > 0.5, out
 
 
-@pytest.mark.parametrize("script", OWN)
+@pytest.mark.parametrize("script", [OWN[0], pytest.param(OWN[1], marks=pytest.mark.slow)])
 def test_a_model_of_ones_own_is_proven_and_compared(script):
     out = run(f"examples/{script}")
     first, *parts = out.split("=== ")
@@ -87,6 +87,7 @@ def test_a_model_of_ones_own_is_proven_and_compared(script):
         assert float(later.group(2)) > 0.7 - 3 * (0.7 * 0.3 / 700) ** 0.5, part
 
 
+@pytest.mark.slow  # tests/training/test_distributed.py holds the same of every loss
 def test_processes_learn_what_one_does():
     norms = {}
     for world, more in ((1, []), (2, []), (2, ["--fsdp"])):
