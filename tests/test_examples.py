@@ -49,6 +49,14 @@ def test_digits_are_restored():
 
 
 @pytest.mark.slow
+def test_a_clip_is_restored():
+    out = run("examples/restoration_video.py")
+    found = {k: float(v) for k, v in re.findall(r"^(\w+) +PSNR +([0-9.]+)", out, re.MULTILINE)}
+    assert set(found) == {"base", "semantic", "pixel", "both"}, out
+    assert found["pixel"] > found["base"] + 1, out  # what frames know of each other
+
+
+@pytest.mark.slow
 def test_the_pictures_of_restorations(tmp_path):
     asked = ["--count", "1", "--iterations", "2", "--only", "inpaint", "--out", str(tmp_path)]
     out = run("examples/restoration_pictures.py", *asked)

@@ -1,11 +1,13 @@
 """Images in [0, 1], shape (N, C, H, W): test images for tables, training images for tuning.
 
-mnist is padded by 2 with zeros to 32×32, as the bundled priors were trained. ``digits``, 8×8, is
-for a dry run.
+They are read from ``$SETPOINT_DATA`` (default: ``../shared/data``), or from ``.data`` where they
+were packed. mnist is padded by 2 with zeros to 32×32, as the bundled priors were trained.
+``digits``, 8×8, is for a dry run.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,7 +87,7 @@ def pack_all() -> list[Path]:
 
 
 def _file(name: str) -> Path:
-    return FOLDER / FILES.get(name, "none")
+    return Path(os.environ.get("SETPOINT_DATA") or "../shared/data") / FILES.get(name, "none")
 
 
 def _mnist() -> tuple[np.ndarray, ...]:

@@ -18,6 +18,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.restoration.data import bank
-from setpoint.restoration.priors.schedule import cosine
+from setpoint.restoration.priors.storage import save_prior
 from setpoint.restoration.priors.training import Progress, flip, train_prior
 from setpoint.restoration.priors.unet import UNet
 
@@ -86,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         "parameters": sum(p.numel() for p in network.parameters()),
         "device": torch.cuda.get_device_name() if options.device == "cuda" else "CPU",
     }
-    _store(options.out, options.name, network, prior, card)
+    _store(options.out, options.name, prior, card)
     print(options.name, json.dumps(card), flush=True)
     return 0
 
@@ -110,29 +111,14 @@ def _steps_in(seconds: float, train: Tensor, data: str, common: dict) -> int:
     return max(200, math.floor(0.9 * seconds * min(rates[1:]) / common["batch"]))
 
 
-def _store(folder: Path, name: str, network: UNet, prior: object, card: dict) -> None:
-    """The weights as safetensors of half precision, 64 samples as bytes."""
-    from safetensors.torch import save_file
-
-    kind = "flow" if name.endswith("flow") else "diffusion"
-    metadata = {
-        "format": "setpoint-prior-1",
-        "kind": kind,
-        "network": json.dumps(network.arguments),
-        "shape": json.dumps(list(prior.shape)),  # type: ignore[attr-defined]
-        "range": json.dumps([0.0, 1.0]),
-        "schedule": json.dumps({"name": "cosine", "T": len(cosine())}),
-        "prediction": "v" if kind == "diffusion" else "velocity",
-        "card": json.dumps(card),
-    }
-    weights = {key: value.half().contiguous().cpu() for key, value in network.state_dict().items()}
+def _store(folder: Path, name: str, prior: Any, card: dict) -> None:
+    """The weights with their card, 32 samples by 3 and by 50 steps as bytes."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(weights, folder / f"{name}.safetensors", metadata=metadata)
-    place = next(network.parameters()).device
-    draws = torch.randn(32, *prior.shape, generator=torch.Generator().manual_seed(0)).to(place)  # type: ignore[attr-defined]
+    save_prior(prior, folder / f"{name}.safetensors", card)
+    draws = torch.randn(32, *prior.shape, generator=torch.Generator().manual_seed(0))
+    draws = draws.to(next(prior.parameters()).device)
     with torch.no_grad():
-        few, many = prior(draws), prior.with_steps(50)(draws)  # type: ignore[attr-defined, operator]
-    grids = {"few": few, "many": many}
+        grids = {"few": prior(draws), "many": prior.with_steps(50)(draws)}
     np.savez_compressed(
         folder / f"{name}.npz",
         **{k: (255 * v).round().byte().cpu().numpy() for k, v in grids.items()},

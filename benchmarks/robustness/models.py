@@ -3,11 +3,13 @@
 ``python -m benchmarks.robustness.models`` trains the four of them in a few minutes of one core and
 writes ``.data/robustness/NAME.safetensors``: a classifier for either table, and a second network of
 another seed whose features are the perceptual distance. Needs numpy, torch, scikit-learn,
-safetensors; mnist is read from ``.data/mnist.npz``.
+safetensors; mnist is read from ``$SETPOINT_DATA`` (default: ``../shared/data``), or from ``.data``
+where it was carried.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +23,6 @@ from torch.nn.functional import cross_entropy
 
 ROOT = Path(__file__).parents[2]
 INTO = ROOT / ".data" / "robustness"
-MNIST = ROOT / ".data" / "mnist.npz"
 EPOCHS = {"digits": 60, "mnist": 4}
 TABLES = tuple(EPOCHS)
 #: network -> its seed; "seen" networks are those whose features measure a distance
@@ -99,13 +100,20 @@ def data(name: str) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         a, b, c, d = train_test_split(x, y, test_size=400, random_state=0, stratify=y)
         pairs = (a, c), (b, d)
     else:
-        with np.load(MNIST) as held:
+        with np.load(_mnist()) as held:
             pairs = tuple(
                 (held[f"x_{part}"][:, None].astype(np.float32) / 255, held[f"y_{part}"])
                 for part in ("train", "test")
             )
     first, second = ((torch.from_numpy(x), torch.from_numpy(y).long()) for x, y in pairs)
     return first, second
+
+
+def _mnist() -> Path:
+    carried = ROOT / ".data" / "mnist.npz"
+    if carried.is_file():
+        return carried
+    return Path(os.environ.get("SETPOINT_DATA") or "../shared/data") / "mnist.npz"
 
 
 def train(name: str, seed: int) -> tuple[nn.Sequential, float]:

@@ -75,7 +75,7 @@ def test_operators_of_any_kind_pass():
     check(y, lambda x: x.clamp(0, 1), prior_of(), None)
 
 
-def test_one_image_is_tried_once():
+def test_one_image_is_tried_and_the_operator_on_all():
     sizes = []
 
     def counted(x):
@@ -87,7 +87,7 @@ def test_one_image_is_tried_once():
         return torch.sigmoid(z)
 
     check(images(50), counted, prior_of(generator), 0.1)
-    assert sizes == [1, 1]
+    assert sizes == [1, 1, 50]  # of the prior, which is the dear one, one alone
 
 
 def test_nothing_is_changed():

@@ -148,6 +148,23 @@ def test_a_shared_unknown_of_a_module_is_the_joint_mode():
     np.testing.assert_allclose(np.ravel(found.unknowns)[0], u, atol=1e-3)
 
 
+@pytest.mark.parametrize("options", [{"loss": "robust"}, {"copies": 2}])
+def test_a_shared_unknown_moves_whatever_the_loss_and_the_copies(options):
+    case, _, _, a0, a1 = blind_parts()
+    found = restore(
+        measured(case),
+        Mixture(a0, a1, 0.0),
+        Plain(case),
+        noise=0.2,
+        regulariser="seed",
+        iterations=300,
+        stopping=False,
+        **options,
+    )
+    assert found.unknowns is not None
+    assert abs(np.ravel(found.unknowns)[0]) > 0.1  # from 0; the truth is 0.7
+
+
 @pytest.mark.parametrize("options", [{"optimiser": "lbfgs"}, {"method": "constrained"}])
 def test_a_solver_of_separate_problems_says_that_it_cannot_share(options):
     case, _, _, a0, a1 = blind_parts()

@@ -82,17 +82,16 @@ def constrained(
         return seed_energy(z - flat[rows] if regulariser == "anchor" else z) / search.free
 
     bound, origin = variance(task)
-    double = flat.dtype == torch.float64
     solved = quasi_newton(
         search,
         search.start(anchors if start is None else search.given(start)),
         objective,
         bound=slack * bound,
         iterations=iterations,
-        evaluations=iterations + 40 if evaluations is None else evaluations,
+        evaluations=evaluations,
         memory=memory,
-        tolerance=tolerance if tolerance is not None else (1e-6 if double else 1e-3),
-        feasibility=feasibility if feasibility is not None else (1e-6 if double else 1e-2),
+        tolerance=tolerance,
+        feasibility=feasibility,
     )
     return outcome(search, solved, slack * bound, origin)
 

@@ -93,6 +93,7 @@ def descend(
     task.watch.steps = iterations
     v = rows.detach().clone().requires_grad_(True)
     own = None if shared is None else shared.detach().clone().requires_grad_(True)
+    search.own = own
     leaves = [v] if own is None else [v, own]
     adam = torch.optim.Adam(leaves, lr=learning_rate)
     index = torch.arange(len(v), device=v.device)
@@ -102,12 +103,12 @@ def descend(
         for step in range(iterations):
             search.held = step < HELD * iterations
             image = search.image(v)
-            residual = _residual(search, v, own, image, index)
+            residual = search.residual(v, image, index)
             loss = objective(v, image, residual)
             for leaf, pull in zip(leaves, torch.autograd.grad(loss.sum(), leaves), strict=True):
                 leaf.grad = pull
             with torch.no_grad():
-                choice.see(step, v, own, image, residual, loss)
+                choice.see(step, v, image, residual, loss)
             if decay:
                 part = 0.5 + 0.5 * math.cos(math.pi * step / iterations)
                 adam.param_groups[0]["lr"] = learning_rate * part
@@ -125,14 +126,6 @@ def descend(
     assert choice.kept is not None
     choice.kept.interrupted = interrupted
     return choice.kept
-
-
-def _residual(
-    search: Search, v: Tensor, own: Tensor | None, image: Tensor, index: Tensor
-) -> Tensor:
-    if own is None:
-        return search.residual(v, image, index)
-    return search.task.forward.residual_of(image, search.task.y, index, own)
 
 
 class Choice:
@@ -153,19 +146,11 @@ class Choice:
         self.kept: Kept | None = None
         self.least = search.like.new_full((1 if joint else search.batch,), math.inf)
 
-    def see(
-        self,
-        step: int,
-        v: Tensor,
-        own: Tensor | None,
-        image: Tensor,
-        residual: Tensor,
-        loss: Tensor,
-    ) -> None:
+    def see(self, step: int, v: Tensor, image: Tensor, residual: Tensor, loss: Tensor) -> None:
         """Take in an iterate: tell the watch, keep it where it is better."""
         search = self.search
         answer = search.answer(v, image, residual, None)
-        unknowns = answer.unknowns if own is None else own
+        unknowns = answer.unknowns
         worth = loss.reshape(search.copies, search.batch).mean(dim=0)
         better = self._better(step, answer.image, worth)
         seeds = search.seed(v)

@@ -175,7 +175,6 @@ def _by_quasi_newton(
         evaluations=4 * iterations,
         memory=memory,
         tolerance=1e-8 if rows.dtype == torch.float64 else 1e-5,
-        feasibility=None,
     )
     with torch.no_grad():
         answer = search.answer(solved.rows, solved.images, solved.residual, None)

@@ -134,7 +134,6 @@ def fmplug(
     anchors = search.pairs()
     flat = anchors.flatten(1)
     bound, origin = variance(task)
-    double = flat.dtype == torch.float64
     solved = quasi_newton(
         search,
         search.start(anchors),
@@ -144,9 +143,7 @@ def fmplug(
         ),
         bound=slack * bound,
         iterations=steps,
-        evaluations=steps + 40 if evaluations is None else evaluations,
+        evaluations=evaluations,
         memory=memory,
-        tolerance=1e-6 if double else 1e-3,
-        feasibility=1e-6 if double else 1e-2,
     )
     return outcome(search, solved, slack * bound, origin)

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from setpoint._core.errors import DataError
 from setpoint.restoration.operators.observed import observed_entries
 
 
@@ -48,7 +47,6 @@ class Forward:
         self.observed = _mask(operator, y)
         if self.observed is None and shape is not None:
             with torch.no_grad():
-                _check_rows(operator, y, shape)
                 found = observed_entries(operator, y, shape, range)
             self.observed = None if found is None else found.to(y.real.dtype)
         self.own = _parameters(operator)
@@ -103,7 +101,7 @@ class Forward:
         where it is small, 2 b |e| where it is large.
         """
         seen = self._seen(rows, y)
-        if self.per_image or hasattr(self.operator, "output"):
+        if self.per_image or (hasattr(self.operator, "output") and not self.own):
             made = seen.operator(*((x,) if unknowns is None else (x, unknowns)))
         else:
             full = x.new_zeros(seen.copies * len(y), *x.shape[1:]).index_copy(0, rows, x)
@@ -170,18 +168,6 @@ def _parameters(operator: Any) -> dict[str, nn.Parameter]:
     if not isinstance(operator, nn.Module) or hasattr(operator, "unknowns"):
         return {}
     return {name: value for name, value in operator.named_parameters() if value.requires_grad}
-
-
-def _check_rows(operator: Any, y: Tensor, shape: tuple[int, ...]) -> None:
-    """A batch of images gives a batch of measurements, row by row."""
-    x = y.real.new_zeros(len(y), *shape)
-    more = (operator.unknowns(len(y), x),) if hasattr(operator, "unknowns") else ()
-    seen = operator(x, *more)
-    if tuple(seen.shape) != tuple(y.shape):
-        raise DataError(
-            f"the operator makes shape {tuple(seen.shape)} of {len(y)} images and y has shape "
-            f"{tuple(y.shape)}: it must measure each image of a batch by itself, one row an image"
-        )
 
 
 def _mask(operator: Any, y: Tensor) -> Tensor | None:

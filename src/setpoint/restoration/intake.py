@@ -54,7 +54,19 @@ def check(y: Any, operator: Any, prior: Any, noise: Any = None) -> None:
     _check_range(operator, low, high)
     x = probe_prior(prior, y)
     seen = probe_operator(operator, _test_image(x, low, high), y)
+    _check_batch(operator, x, y)
     _check_scale(y, operator, seen, low, high, noise)
+
+
+def _check_batch(operator: Any, x: Tensor, y: Tensor) -> None:
+    """All images at once: an operator may treat one as it should and mix several."""
+    if len(y) < 2:
+        return
+    images = x.detach()[:1].expand(len(y), *x.shape[1:])
+    own = getattr(operator, "unknowns", None)
+    with torch.no_grad():
+        seen = operator(images, *(() if own is None else (own(len(y), images),)))
+    _check_shape(seen, images, y)
 
 
 def read_measurement(y: Any) -> Tensor:

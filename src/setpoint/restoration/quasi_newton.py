@@ -81,10 +81,10 @@ def quasi_newton(
     *,
     bound: Tensor | None = None,
     iterations: int,
-    evaluations: int | None,
-    memory: int,
-    tolerance: float | None,
-    feasibility: float | None,
+    evaluations: int | None = None,
+    memory: int = 10,
+    tolerance: float | None = None,
+    feasibility: float | None = None,
 ) -> Solved:
     """Minimise f(v, image, residual) of each row, under residual ≤ bound where one is given.
 
@@ -99,12 +99,17 @@ def quasi_newton(
     bound : torch.Tensor, optional
         (B,) on the mean squared residual.
     iterations, evaluations : int
-        The most steps of a row, and calls of the functions.
+        The most steps of a row, and calls of the functions: 40 more than steps by default.
     memory : int
         Pairs of the limited memory.
     tolerance, feasibility : float, optional
-        As of ``minimize_batched``; a constraint is residual/bound − 1.
+        As of ``minimize_batched``, a constraint being residual/bound − 1; 1e-6 each, in float32
+        1e-3 and 1e-2.
     """
+    evaluations = iterations + 40 if evaluations is None else evaluations
+    loose = start.dtype != torch.float64
+    tolerance = (1e-3 if loose else 1e-6) if tolerance is None else tolerance
+    feasibility = (1e-2 if loose else 1e-6) if feasibility is None else feasibility
     search.refuse_shared()
     calls = Calls(search, bound)
     search.task.watch.steps = evaluations
@@ -130,7 +135,7 @@ def quasi_newton(
             data=(rows,),
             hessian=memory,
             max_iterations=max(1, round(share * iterations)),
-            max_evaluations=None if evaluations is None else max(1, round(share * evaluations)),
+            max_evaluations=max(1, round(share * evaluations)),
             tolerance=tolerance,
             feasibility=feasibility,
         )

@@ -14,9 +14,6 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 
-#: Ω(seeds, images) -> (N,)
-Term = Callable[[Tensor, Tensor], Tensor]
-
 
 def seed_energy(z: Tensor) -> Tensor:
     """½ ‖z‖², (N,)."""

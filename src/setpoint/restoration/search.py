@@ -18,6 +18,7 @@ from setpoint._core.errors import DataError
 from setpoint.restoration import shell as shells
 from setpoint.restoration.noise import Gaussian
 from setpoint.restoration.noise_level import estimate_sigma
+from setpoint.restoration.options import at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.task import Task
 
@@ -53,12 +54,12 @@ class Search:
     """
 
     def __init__(self, task: Task, copies: int = 1, shell: str | None = None) -> None:
-        if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
-            raise DataError(f"copies={copies!r} must be a whole number, 1 or more.")
+        at_least("copies", copies, 1)
         self.task, self.copies, self.shell = task, copies, shell
         self.batch = len(task.y)
         self.free = self.dimension = math.prod(task.prior.seed_shape)
         self.held = False  # whether unknowns stay where they are
+        self.own: Tensor | None = None  # unknowns that all rows share, (1, n)
         self.like = task.y.real
 
     def start(self, seeds: Tensor) -> Tensor:
@@ -99,7 +100,7 @@ class Search:
             )
 
     def pairs(self) -> Tensor:
-        """Seeds ±z in turn, (copies · B, *seed_shape): their mean is 0 where copies is even."""
+        """Seeds z, then −z, (copies · B, *seed_shape): their mean is 0 where copies is even."""
         half = self.task.seeds((self.copies + 1) // 2)
         return torch.cat([half, -half])[: self.copies * self.batch]
 
@@ -109,9 +110,9 @@ class Search:
         return shells.project(z) if self.shell == "project" else z
 
     def unknowns(self, v: Tensor) -> Tensor | None:
-        """The operator's unknowns of rows."""
+        """The operator's unknowns of rows, (N, n), or those that all share."""
         if not self.task.forward.per_image:
-            return None
+            return self.own
         unknowns = v[:, self.free :] * UNIT
         return unknowns.detach() if self.held else unknowns
 
@@ -142,7 +143,9 @@ class Search:
         weight = weight.reshape(*shape[:2], *([1] * (images.ndim - 1)))
         apart = images.reshape(shape)
         mean = (torch.where(weight > 0, apart, torch.zeros_like(apart)) * weight).sum(dim=0)
-        best = None if unknowns is None else self.first(unknowns, residual)
+        best = unknowns
+        if unknowns is not None and self.task.forward.per_image:
+            best = self.first(unknowns, residual)
         of_mean = self.task.forward.residual(mean, self.task.y, best)
         alone = ~(of_mean <= WORSE * limit)
         image = torch.where(column(alone, mean), self.first(images, residual), mean)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint.restoration.options import at_least
 
 
 class WindowedVariance:
@@ -41,9 +41,8 @@ class WindowedVariance:
     """
 
     def __init__(self, window: int = 50, patience: int = 200) -> None:
-        for name, value, least in (("window", window, 2), ("patience", patience, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise DataError(f"{name}={value!r} must be a whole number, {least} or more.")
+        at_least("window", window, 2)
+        at_least("patience", patience, 1)
         self.window, self.patience = window, patience
         self.seen = 0
         self._ring: Tensor | None = None

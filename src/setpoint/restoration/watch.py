@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint.restoration.options import at_least
 
 #: f(step, steps or None, residual): told after every step; the residual stays on its device
 Callback = Callable[[int, int | None, Tensor], Any]
@@ -30,10 +30,7 @@ class Watch:
     """
 
     def __init__(self, trail: int = 0, callback: Callback | None = None) -> None:
-        if isinstance(trail, bool) or not isinstance(trail, int) or trail < 0:
-            raise DataError(
-                f"trail={trail!r} must be a whole number: 0 keeps no iterates, 10 every tenth"
-            )
+        at_least("trail", trail, 0)
         self.trail, self.callback = trail, callback
         self.steps: int | None = None
         self.last: Tensor | None = None
