@@ -14,7 +14,7 @@ from benchmarks.restoration.shelf import Found, Job, Shelf
 from benchmarks.restoration.tasks import GOAL, TASKS
 from benchmarks.restoration.ways import WAYS
 
-TUNING = 16  #: training images of a grid's point
+TUNING = 24  #: training images of a grid's point
 TIMED = "inpaint"  #: the task whose seconds are told
 SMOKE = ("digits",)  #: sets of a dry run
 FEW = 2  #: images of one

@@ -50,10 +50,6 @@ def _points(name: str, *values: Any) -> tuple[dict[str, Any], ...]:
     return tuple({name: value} for value in values)
 
 
-def _pairs(one: str, first: tuple[Any, Any], other: str, second: tuple[Any, Any]) -> Any:
-    return tuple({one: a, other: b} for a in first for b in second)
-
-
 FEW = {"iterations": 3}
 GUIDED = (
     {"rule": "norm", "scale": 0.1},
@@ -98,7 +94,12 @@ WAYS: dict[str, Way] = {
         "fmplug",
         "FMPlug",
         True,
-        _points("time", 0.2, 0.35, 0.5, 0.65),
+        (
+            {"time": 0.25, "share": 0.0},
+            {"time": 0.5, "share": 0.0},
+            {"time": 0.65, "share": 0.3},
+            {"time": 0.8, "share": 0.3},
+        ),
         options={"copies": COPIES},
         prior="flow",
         cost=50,
@@ -137,7 +138,12 @@ WAYS: dict[str, Way] = {
         "pnp",
         "plug-and-play ADMM",
         False,
-        _pairs("strength", (0.2, 0.5), "first", (1.2, 3.0)),
+        (
+            {"strength": 0.35},
+            {"strength": 0.5},
+            {"strength": 1.0},
+            {"strength": 0.7, "unknowns_rate": 0.05},
+        ),
         cost=3,
         short=FEW,
     ),

@@ -7,12 +7,15 @@ The seed stays Gaussian: on its shell with Adam, or by the anchor form of :mod:`
 
     min_{z,t} ½‖z − z_k‖² + ½ d (τ − τ_0)²   s.t.   ‖A(x(z, t)) − y‖² ≤ m σ²,    τ = log t/(1 − t),
 
-where a unit of τ costs as much as one of every coordinate of z.
+where a unit of τ costs as much as one of every coordinate of z. Where x̂ is about as good as the
+mean of the copies, but errs in other directions, a share of it in the answer helps:
+(1 − share) · mean of the copies + share · x̂, as long as that explains y.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -26,8 +29,8 @@ from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.quasi_newton import quasi_newton
 from setpoint.restoration.regularisers import seed_energy
-from setpoint.restoration.rough import warm
-from setpoint.restoration.search import Search, variance
+from setpoint.restoration.rough import first_image
+from setpoint.restoration.search import WORSE, Answer, Search, variance
 from setpoint.restoration.stopping import WindowedVariance
 from setpoint.restoration.task import Outcome, Task
 
@@ -36,7 +39,13 @@ class WarmSearch(Search):
     """Rows v = (z, logit t, s·u)."""
 
     def __init__(
-        self, task: Task, copies: int, time: float, warm_from: str | Tensor, shell: str | None
+        self,
+        task: Task,
+        copies: int,
+        time: float,
+        warm_from: str | Tensor,
+        share: float,
+        shell: str | None,
     ) -> None:
         super().__init__(task, copies, shell)
         prior = task.prior
@@ -47,9 +56,12 @@ class WarmSearch(Search):
             )
         if not 0 < time < 1:
             raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")
+        if not 0 <= share <= 1:
+            raise DataError(f"share={share!r} must lie between 0 (the copies) and 1 (the start).")
         self.first_time = math.log(time / (1 - time))
-        image, self._unknowns = warm(task, warm_from)
-        self.rough = prior.from_image(image).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
+        self.share = share
+        self.warm, self._unknowns = first_image(task, warm_from)
+        self.rough = prior.from_image(self.warm).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
         self.free += 1  # unknowns begin one later
 
     def start(self, seeds: Tensor) -> Tensor:
@@ -73,6 +85,18 @@ class WarmSearch(Search):
         warm = self.rough if rows is None or len(v) == len(self.rough) else self.rough[rows]
         return self.task.prior.carry(part * warm + (1 - part) * self.seed(v), t)  # type: ignore[attr-defined]
 
+    def answer(self, v: Tensor, images: Tensor, residual: Tensor, bound: Tensor | None) -> Answer:
+        """The copies' answer, averaged with x̂ where that explains y."""
+        made = super().answer(v, images, residual, bound)
+        if not self.share:
+            return made
+        both = torch.lerp(made.image, self.warm, self.share)
+        of_both = self.task.forward.residual(both, self.task.y, made.unknowns)
+        limit = made.residual if bound is None else torch.maximum(made.residual, bound)
+        holds = (of_both <= WORSE * limit) & ~made.alone
+        image = torch.where(column(holds, both), both, made.image)
+        return replace(made, image=image, residual=torch.where(holds, of_both, made.residual))
+
 
 def fmplug(
     task: Task,
@@ -80,6 +104,7 @@ def fmplug(
     copies: int = 4,
     time: float = 0.5,
     warm_from: str | Tensor = "auto",
+    share: float = 0.0,
     optimiser: str = "sqp",
     iterations: int | None = None,
     evaluations: int | None = None,
@@ -100,8 +125,10 @@ def fmplug(
         Seeds searched from for each image; the image is their mean.
     time : float
         Where the search for t starts.
-    warm_from : "auto", "pnp", "smooth" or torch.Tensor
+    warm_from : "auto", "pnp", "best", "smooth" or torch.Tensor
         How x̂ is made of y, or x̂ itself, (B, *shape); see :mod:`.rough`.
+    share : float
+        Of x̂ in the answer, from 0 to 1.
     optimiser : "sqp" or "adam"
         min ½‖z − z_k‖² s.t. ‖A(x) − y‖² ≤ m σ² by the batched solver; or min ‖A(x) − y‖² with z
         on its shell, ended by ES-WMV.
@@ -118,7 +145,7 @@ def fmplug(
     at_least("iterations", steps, 1)
     above_zero("learning_rate", learning_rate)
     if optimiser == "adam":
-        search = WarmSearch(task, copies, time, warm_from, "project")
+        search = WarmSearch(task, copies, time, warm_from, share, "project")
         kept = descend(
             search,
             search.start(search.pairs()),
@@ -130,7 +157,7 @@ def fmplug(
             decay=not stopping,
         )
         return describe(kept, bool(stopping), steps, window, patience)
-    search = WarmSearch(task, copies, time, warm_from, None)
+    search = WarmSearch(task, copies, time, warm_from, share, None)
     anchors = search.pairs()
     flat = anchors.flatten(1)
     bound, origin = variance(task)
