@@ -14,8 +14,7 @@ gpu
     Seconds an image: one task of the table, one way at a time on a device of its own; with
     ``--only-record`` as they were among other jobs.
 all
-    Table, noise and video: what is timed first and alone, then the rest side by side, what matters
-    most first.
+    Table, noise and video: side by side, what matters most first; then what is timed, alone.
 tune
     A small grid for every way, ours and others alike, on training images; ``settings`` takes the
     winners where it is recorded, and the methods' own options where not.

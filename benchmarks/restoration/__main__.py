@@ -71,15 +71,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _all(options: argparse.Namespace, shelf: Shelf) -> bool:
-    """Timed jobs alone, then the others side by side; whether some are left."""
+    """All side by side, then those that are timed once more and alone; whether some are left."""
     begun = time.time()
     sets = options.data or (list(listing.SMOKE) if options.smoke else ["mnist", "cifar10"])
     count = options.images or (listing.FEW if options.smoke else None)
     ways = options.method or [name for name, way in WAYS.items() if way.tabled]
     alone, rest = listing.everything(sets, ways, count, options.smoke)
-    left = _worked(alone, shelf, options, True, options.seconds)
-    left += _worked(rest, shelf, options, False, options.seconds - (time.time() - begun))
-    print(f"{len(left)} of {len(alone) + len(rest)} jobs are left")
+    left = _worked(rest, shelf, options, False, options.seconds)
+    if not left:
+        left = _worked(alone, shelf, options, True, options.seconds - (time.time() - begun))
+    print(f"{len(left)} jobs are left")
     return bool(left)
 
 

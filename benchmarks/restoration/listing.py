@@ -19,11 +19,13 @@ TIMED = "inpaint"  #: the task whose seconds are told
 SMOKE = ("digits",)  #: sets of a dry run
 FEW = 2  #: images of one
 CLIPS = 20
-COPIES = 4  #: of the constrained form under noise, where there are many images
 VIDEO_TASKS = ("sr4", "inpaint")
 VIDEO_WAYS = ("base", "semantic", "pixel", "both")
 #: in this order where time is short
-FIRST = ("constrained", "fmplug", "dmplug", "pnp", "dps", "tv", "nearest", "dip", "dps-mean")
+FIRST = (
+    *("constrained", "fmplug", "fmplug-diffusion", "dmplug", "pnp", "dps", "tv", "nearest", "dip"),
+    "dps-mean",
+)
 LONG = ("dip", "dps-mean")
 #: ways of the part noise -> what each is told
 TOLD: dict[str, tuple[float | None, ...]] = {
@@ -78,7 +80,7 @@ def video_jobs(count: int | None, smoke: bool) -> list[Job]:
 def everything(
     data: Sequence[str], ways: Sequence[str], count: int | None, smoke: bool
 ) -> tuple[list[Job], list[Job]]:
-    """What is made alone on the device, so that its seconds count, and all the rest.
+    """What is made alone on the device, so that its seconds count, and everything.
 
     What matters most comes first: the tasks with a goal, and long ways after short ones.
     """
@@ -90,7 +92,7 @@ def everything(
     goal = [job for job in table if job.task in GOAL]
     rest = [job for job in table if job.task not in GOAL]
     told = noise_jobs(data[:1], list(TOLD), noise.TASK, count, smoke)
-    rest_of_it = [
+    jobs = [
         *(job for job in goal if job.way not in LONG),
         *video_jobs(count, smoke),
         *(job for job in told if job.way != "pnp"),
@@ -98,9 +100,7 @@ def everything(
         *rest,
         *(job for job in told if job.way == "pnp"),
     ]
-    return sorted(alone, key=lambda job: WAYS[job.way].cost), [
-        job for job in rest_of_it if job not in alone
-    ]
+    return sorted(alone, key=lambda job: WAYS[job.way].cost), jobs
 
 
 def tune_jobs(
@@ -110,8 +110,9 @@ def tune_jobs(
     jobs = []
     for d in data:
         for w in ways:
-            base = {**WAYS[w].options, **(WAYS[w].short if smoke else {})}
-            points = WAYS[w].grid[: 2 if smoke else None]
+            held = WAYS[w]
+            base = {**held.options, **held.tuning, **(held.short if smoke else {})}
+            points = held.grid[: 2 if smoke else None]
             jobs += [
                 Job("tune", d, w, t, count or TUNING, {**base, **point}, smoke)
                 for t in tasks
@@ -132,8 +133,7 @@ def _told(
 ) -> dict[str, Any]:
     """The rule of DPS that follows a stated level where it is told one, the other where not."""
     rule = {"rule": "norm" if stated is None else "level"} if way == "dps" else {}
-    fewer = {"copies": COPIES} if way == "constrained" else {}
-    held = {**options(data, way, task, smoke, **rule), **fewer}
+    held = options(data, way, task, smoke, **rule)
     return {**held, "stated": stated, "kind": kind}
 
 
@@ -179,7 +179,8 @@ def tune_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
     """One line a point: its own options and the mean PSNR at the selected iterates."""
     lines = []
     for job, found in made(jobs, shelf):
-        own = {k: v for k, v in job.options.items() if k not in WAYS[job.way].options}
+        base = {**WAYS[job.way].options, **WAYS[job.way].tuning}
+        own = {k: v for k, v in job.options.items() if k not in base}
         line = {"data": job.data, "task": job.task, "way": job.way, "options": own}
         lines.append({**line, "images": job.images, "psnr": float(np.mean(found["psnr"]))})
     return lines

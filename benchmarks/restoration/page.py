@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.restoration import noise_page, tasks
 from benchmarks.restoration.data import NAMES, PICTURES
 from benchmarks.restoration.judging import NEAR, Judged, judged, mean_and_error
-from benchmarks.restoration.ways import WAYS
+from benchmarks.restoration.ways import COPIES, WAYS
 from benchmarks.results.figures import table
 from benchmarks.results.recording import Recording
 from benchmarks.results.section import Section, how
@@ -254,7 +254,8 @@ def tuned(recording: Recording) -> Section:
     about = (
         f"Each way has a grid of at most {most} points, ours and others alike, tried on {images} "
         "training images that the priors were not trained on; the best mean PSNR at the selected "
-        "iterate is what the tables above use. The nearest training image has nothing to set."
+        "iterate is what the tables above use. Ways that are not listed ran with their defaults. "
+        f"FMPlug was tuned with {COPIES} copies and runs with 4."
     )
     rows = []
     for data in recording.distinct("data"):

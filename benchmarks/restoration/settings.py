@@ -3,7 +3,7 @@
 ``python -m benchmarks.restoration tune`` tries each way's grid on training images that neither the
 priors nor the table have seen and records every mean PSNR of the *selected* iterates; the best of a
 grid is what the table uses. Where a task was not tuned, the point that is best on average over the
-tuned tasks of that set is taken.
+tuned tasks of that set is taken, or for a way that is ``like`` another what that one has.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from benchmarks.restoration.ways import WAYS
 from benchmarks.results.recording import FOLDER, read
 
 NAME = "restoration-tune"
@@ -21,7 +22,8 @@ Line = Mapping[str, Any]
 def options(data: str, way: str, task: str, **where: Any) -> dict[str, Any]:
     """The chosen options, of the points that have these; none where nothing is recorded."""
     lines = [x for x in _lines() if all(x["options"].get(k) == v for k, v in where.items())]
-    return {**chosen(lines, data, way, task), **where}
+    own = any(x["data"] == data and x["way"] == way and x["task"] == task for x in lines)
+    return {**chosen(lines, data, way if own else WAYS[way].like or way, task), **where}
 
 
 def chosen(lines: Iterable[Line], data: str, way: str, task: str) -> dict[str, Any]:

@@ -73,3 +73,12 @@ def test_the_flow_of_a_diffusion_has_the_velocity_of_flow_matching():
     slope = (t * s**2 - (1 - t)) / (t**2 * s**2 + (1 - t) ** 2)
     expected = m + slope * (x.flatten() - t * m)
     torch.testing.assert_close(Velocity(GaussianV(), GaussianV.T)(x, t).flatten(), expected)
+
+
+def test_a_diffusion_carries_as_the_flow_it_knows(digits_prior, digits_flow, held_digits):
+    draw = torch.Generator().manual_seed(0)
+    t = torch.tensor([0.2, 0.5, 0.8])
+    noise = torch.randn(3, 1, 8, 8, generator=draw)
+    at = t.view(-1, 1, 1, 1)
+    x = at * digits_prior.from_image(held_digits[:3]) + (1 - at) * noise
+    torch.testing.assert_close(digits_prior.carry(x, t), digits_flow.carry(x, t), atol=2e-3, rtol=0)

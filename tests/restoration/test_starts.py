@@ -55,7 +55,8 @@ def test_the_least_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_d
     ours = torch.where(mask[:, None, None, None], truth, noise)
     other = torch.where(mask[:, None, None, None], noise, truth)
     monkeypatch.setattr(rough, "pnp", outcome(ours, kernels))
-    monkeypatch.setattr(rough, "dps", outcome(other, kernels + 1.0 * ~mask[:, None]))
+    by_rule = {"norm": outcome(1 - other, kernels), "level": outcome(other, kernels + 1)}
+    monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule](task))
     task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
     image, unknowns = rough.first_image(task, "best")
     torch.testing.assert_close(image, truth)

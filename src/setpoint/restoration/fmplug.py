@@ -3,6 +3,7 @@
     x(z, t) = flow from time t to 1, started at  t · x̂ + (1 − t) · z,     z and t both sought
 
 x̂ is a rough image made of y (:mod:`.rough`), in the network's units; t says how far it is trusted.
+A diffusion model is a flow in other variables and serves as well.
 The seed stays Gaussian: on its shell with Adam, or by the anchor form of :mod:`.constrained`,
 
     min_{z,t} ½‖z − z_k‖² + ½ d (τ − τ_0)²   s.t.   ‖A(x(z, t)) − y‖² ≤ m σ²,    τ = log t/(1 − t),
@@ -51,8 +52,8 @@ class WarmSearch(Search):
         prior = task.prior
         if not hasattr(prior, "carry"):
             raise KindError(
-                f"fmplug needs a flow: {type(prior).__name__} has no carry(x, t). Load one, such "
-                'as load_prior("mnist-flow"), or use method="dmplug".'
+                f"fmplug needs a prior with carry(x, t), a flow or a diffusion model, and "
+                f'{type(prior).__name__} has none: use method="dmplug".'
             )
         if not 0 < time < 1:
             raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")
@@ -120,7 +121,7 @@ def fmplug(
     Parameters
     ----------
     task : Task
-        What is restored; its prior is a flow.
+        What is restored; its prior has ``carry``, as flows and diffusion models do.
     copies : int
         Seeds searched from for each image; the image is their mean.
     time : float

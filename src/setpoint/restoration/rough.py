@@ -4,10 +4,12 @@
 any differentiable operator; a blind one stays at its start
 "pnp"      the plug-and-play image (:mod:`.baselines.pnp`) by the prior's own denoiser; a blind
 operator starts from the unknowns found with it
-"best"     of the plug-and-play image and the mean of a few posterior samples
-(:mod:`.baselines.dps`) the one with the least ‖A(x) − y‖²/(2σ²) + E(x), E being :mod:`.energy`.
-Plug-and-play with an unknown kernel at times ends with a doubled image and half the kernel, which
-explains y and is no image of the prior's: E tells.
+"best"     of three candidates, the means of a few posterior samples by either rule of
+:mod:`.baselines.dps` and the plug-and-play image, by the cost ‖A(x) − y‖²/(2σ²) + E(x) with E of
+:mod:`.energy`: the mean with the lower cost where it explains y, elsewhere the candidate with the
+lowest. A mean is nearer to the truth than a mode, though its cost is higher; but samples at times
+miss y, and plug-and-play with an unknown kernel at times ends with a doubled image and half the
+kernel, which explains y and is no image of the prior's.
 """
 
 from __future__ import annotations
@@ -19,17 +21,16 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.restoration.baselines.dps import dps
+from setpoint.restoration.baselines.dps import RULES, dps
 from setpoint.restoration.baselines.pnp import pnp
 from setpoint.restoration.energy import prior_energy
-from setpoint.restoration.priors.protocol import column
-from setpoint.restoration.search import variance
+from setpoint.restoration.search import WORSE, variance
 from setpoint.restoration.task import Outcome, Task
 from setpoint.restoration.watch import Watch
 
 #: w over the variance of the noise.
 SMOOTH = 2.5
-#: Samples and steps of "best".
+#: Samples and steps of "best", by each rule.
 SAMPLES, STEPS = 4, 250
 
 
@@ -64,23 +65,36 @@ def first_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]
             f"warm_from={start!r} needs a denoiser, and {type(task.prior).__name__} has no "
             "denoise(x, sigma): say warm_from='smooth'"
         )
+    if start == "best" and task.forward.blind and not task.forward.per_image:
+        raise DataError(
+            "warm_from='best' chooses for each image, and the operator has parameters that the "
+            "whole batch shares: say warm_from='pnp'"
+        )
     quiet = replace(task, watch=Watch())
-    found = pnp(quiet)
+    mode = pnp(quiet)
     if start == "pnp":
-        return found.image.detach(), found.unknowns
-    other = dps(quiet, samples=SAMPLES, iterations=STEPS)
-    better = _cost(task, other) < _cost(task, found)
-    image = torch.where(column(better, found.image), other.image, found.image)
-    if found.unknowns is not None and other.unknowns is not None:
-        unknowns = torch.where(column(better, found.unknowns), other.unknowns, found.unknowns)
-    return image.detach(), unknowns
+        return mode.image.detach(), mode.unknowns
+    means = [dps(quiet, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in RULES]
+    return _best(task, [*means, mode])
 
 
-def _cost(task: Task, found: Outcome) -> Tensor:
-    """−log of the posterior, up to a constant, (B,)."""
-    residual = task.forward.residual(found.image, task.y, found.unknowns)
-    fit = task.forward.count * residual / (2 * variance(task)[0])
-    return fit + prior_energy(found.image, task.prior)
+def _best(task: Task, found: list[Outcome]) -> tuple[Tensor, Tensor | None]:
+    """Of each image the best candidate, the last one being a mode and the others means."""
+    bound = variance(task)[0]
+    fits = [task.forward.residual(x.image, task.y, x.unknowns) / bound for x in found]
+    costs = torch.stack(
+        [
+            task.forward.count * fit / 2 + prior_energy(x.image, task.prior)
+            for x, fit in zip(found, fits, strict=True)
+        ]
+    )
+    mean = costs[:-1].argmin(dim=0)  # (B,)
+    explains = torch.stack(fits).gather(0, mean[None])[0] <= WORSE
+    best = torch.where(explains, mean, costs.argmin(dim=0))
+    rows = torch.arange(len(best), device=best.device)
+    image = torch.stack([x.image for x in found])[best, rows]
+    each = [x.unknowns for x in found if x.unknowns is not None]
+    return image.detach(), torch.stack(each)[best, rows].detach() if each else None
 
 
 def rough(task: Task, iterations: int = 150, rate: float = 0.05) -> Tensor:

@@ -107,6 +107,29 @@ class DiffusionPrior(Scaled):
             x = kept**0.5 * clean + (1 - kept) ** 0.5 * noise
         raise AssertionError("a prior has at least one step")
 
+    def carry(self, x: Tensor, t: Tensor) -> Tensor:
+        """From x = t · image + (1 − t) · noise, as on a flow's path, to an image.
+
+        With n² = t² + (1 − t)², x/n is where √ᾱ = t/n, and (x̂_0 − x)/(1 − t) is the path's
+        velocity there. Euler's rule, ``steps`` times; the last step gives x̂_0.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            (B, C, H, W) in the network's units.
+        t : torch.Tensor
+            (B,) in (0, 1).
+        """
+        stride = column((1 - t) / self.steps, x)
+        now = column(t, x)
+        for _ in range(self.steps):
+            size = (now**2 + (1 - now) ** 2).sqrt()
+            kept = (now / size) ** 2
+            clean = self._clean(x / size, self._time(kept.flatten()), kept)
+            x = x + stride * (clean - x) / (1 - now)
+            now = now + stride
+        return self.to_image(x.clamp(-1, 1) if self.clip else x)
+
     def clean(self, x: Tensor, t: int | Tensor) -> tuple[Tensor, Tensor]:
         """x̂_0 and ε̂ at x_t, in the network's units.
 
@@ -133,17 +156,18 @@ class DiffusionPrior(Scaled):
         return self.to_image(clean)
 
     def _said(self, x: Tensor, time: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+        clean = self._clean(x, time, kept)
+        if self.clip:
+            clean = clean.clamp(-1, 1)
+        return clean, (x - kept.sqrt() * clean) / (1 - kept).sqrt()
+
+    def _clean(self, x: Tensor, time: Tensor, kept: Tensor) -> Tensor:
+        """x̂_0 as the network has it, not clipped."""
         said = self.network(x, time)
         signal, noise = kept.sqrt(), (1 - kept).sqrt()
         if self.prediction == "v":
-            clean = signal * x - noise * said
-        elif self.prediction == "epsilon":
-            clean = (x - noise * said) / signal
-        else:
-            clean = said
-        if self.clip:
-            clean = clean.clamp(-1, 1)
-        return clean, (x - signal * clean) / noise
+            return signal * x - noise * said
+        return (x - noise * said) / signal if self.prediction == "epsilon" else said
 
     def _time(self, kept: Tensor) -> Tensor:
         """The fraction t/T at which the schedule has that ᾱ, linear in log(1 − ᾱ)."""
