@@ -23,8 +23,8 @@ VIDEO_TASKS = ("sr4", "inpaint")
 VIDEO_WAYS = ("base", "semantic", "pixel", "both")
 #: in this order where time is short
 FIRST = (
-    *("constrained", "fmplug", "fmplug-diffusion", "dmplug", "pnp", "dps", "tv", "nearest", "dip"),
-    "dps-mean",
+    *("fmplug", "fmplug-diffusion", "dmplug", "dps-mean", "constrained", "pnp", "dps"),
+    *("tv", "nearest", "dip"),
 )
 LONG = ("dip", "dps-mean")
 #: ways of the part noise -> what each is told
@@ -50,6 +50,7 @@ def table_jobs(
         for d in data
         for w in ways
         for t in tasks
+        if t in (WAYS[w].tasks or TASKS)
     )
 
 
@@ -93,10 +94,10 @@ def everything(
     rest = [job for job in table if job.task not in GOAL]
     told = noise_jobs(data[:1], list(TOLD), noise.TASK, count, smoke)
     jobs = [
-        *(job for job in goal if job.way not in LONG),
+        *(job for job in goal if job.way != "dip"),
         *video_jobs(count, smoke),
         *(job for job in told if job.way != "pnp"),
-        *(job for job in goal if job.way in LONG),
+        *(job for job in goal if job.way == "dip"),
         *rest,
         *(job for job in told if job.way == "pnp"),
     ]

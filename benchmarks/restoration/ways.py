@@ -26,6 +26,8 @@ class Way:
         Options in tuning alone.
     like : str
         The way whose settings it has on tasks that it was not tuned on itself.
+    tasks : tuple of str
+        Those it takes part in; all where empty.
     prior : "diffusion" or "flow"
     cost : float
         About how long it takes, to begin with the longest.
@@ -45,6 +47,7 @@ class Way:
     options: Mapping[str, Any] = field(default_factory=dict)
     tuning: Mapping[str, Any] = field(default_factory=dict)
     like: str = ""
+    tasks: tuple[str, ...] = ()
     prior: str = "diffusion"
     cost: float = 1.0
     short: Mapping[str, Any] = field(default_factory=dict)
@@ -108,6 +111,7 @@ WAYS: dict[str, Way] = {
         WARM,
         tuning={"copies": COPIES},
         like="fmplug",
+        tasks=("inpaint", "nonlinear", "blind"),
         cost=50,
         short=FEW,
     ),

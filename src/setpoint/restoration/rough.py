@@ -6,10 +6,10 @@ any differentiable operator; a blind one stays at its start
 operator starts from the unknowns found with it
 "best"     of three candidates, the means of a few posterior samples by either rule of
 :mod:`.baselines.dps` and the plug-and-play image, by the cost ‖A(x) − y‖²/(2σ²) + E(x) with E of
-:mod:`.energy`: the mean with the lower cost where it explains y, elsewhere the candidate with the
-lowest. A mean is nearer to the truth than a mode, though its cost is higher; but samples at times
-miss y, and plug-and-play with an unknown kernel at times ends with a doubled image and half the
-kernel, which explains y and is no image of the prior's.
+:mod:`.energy`. Plug-and-play with an unknown kernel at times ends with a doubled image and half the
+kernel, which explains y and is no image of the prior's, and samples at times miss y: both cost
+more. But a mode that explains y better than the noise allows has fitted the noise, and costs little
+for it: there the mean with the lower cost is taken, if it explains y.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from setpoint.restoration.watch import Watch
 #: w over the variance of the noise.
 SMOOTH = 2.5
 #: Samples and steps of "best", by each rule.
-SAMPLES, STEPS = 4, 250
+SAMPLES, STEPS = 8, 250
+#: Share of the noise's energy below which a residual is of a mode that fitted the noise.
+BETTER = 0.8
 
 
 def first_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
@@ -90,7 +92,7 @@ def _best(task: Task, found: list[Outcome]) -> tuple[Tensor, Tensor | None]:
     )
     mean = costs[:-1].argmin(dim=0)  # (B,)
     explains = torch.stack(fits).gather(0, mean[None])[0] <= WORSE
-    best = torch.where(explains, mean, costs.argmin(dim=0))
+    best = torch.where(explains & (fits[-1] < BETTER), mean, costs.argmin(dim=0))
     rows = torch.arange(len(best), device=best.device)
     image = torch.stack([x.image for x in found])[best, rows]
     each = [x.unknowns for x in found if x.unknowns is not None]
