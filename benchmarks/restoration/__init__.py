@@ -29,4 +29,5 @@ Protocol
     several processes, one JSON each under ``.data/restoration/jobs``: what is there is not made
     again. ``--out FOLDER`` bundles them into one file as they finish, ``merge FILE`` unpacks it,
     ``--only-record`` keeps the figures for the page.
+    ``made.jsonl.xz`` here is the bundle that the recorded figures come from: merge it to go on.
 """

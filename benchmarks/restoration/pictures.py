@@ -53,7 +53,8 @@ def sheet(data: str, found: dict[tuple[str, str], tuple[Job, Found]]) -> Figure:
             for way, place in zip(ways, places[2:], strict=True):
                 held = found.get((task, way))
                 if held is None:
-                    place.set_axis_off()
+                    place.set_frame_on(False)
+                    _bare(place, WAYS[way].title, "")
                     continue
                 image = unpacked(held[1]["shown"])[at]
                 score = float(psnr(image[None], posed.truth[at][None], BOX))

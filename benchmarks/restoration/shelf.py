@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -99,10 +100,12 @@ class Shelf:
         return len(texts)
 
     def take(self, file: Path) -> int:
-        """Unpack a bundle; a result never gives way to an error."""
+        """Unpack a bundle, compressed or not; a result never gives way to an error."""
         self.folder.mkdir(parents=True, exist_ok=True)
         count = 0
-        for text in file.read_text(encoding="utf-8").splitlines():
+        raw = file.read_bytes()
+        raw = lzma.decompress(raw) if file.suffix == ".xz" else raw
+        for text in raw.decode().splitlines():
             found = json.loads(text)
             job = Job.of(found["job"])
             if "error" in found and self.get(job) is not None:
