@@ -12,6 +12,7 @@ import torch
 
 ROOT = pathlib.Path(__file__).parent.parent
 PLAIN = ["plain_loop.py", "fabric_loop.py", "accelerate_loop.py", "lightning_loop.py"]
+DAILY = ["plain_loop.py", "lightning_loop.py"]  # the others import as much again
 OWN = ["text_column.py", "images.py"]
 
 
@@ -64,7 +65,9 @@ def test_the_pictures_of_restorations(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["restoration-inpaint.png"]
 
 
-@pytest.mark.parametrize("script", PLAIN)
+@pytest.mark.parametrize(
+    "script", [s if s in DAILY else pytest.param(s, marks=pytest.mark.slow) for s in PLAIN]
+)
 def test_a_script_runs(script):
     out = run(f"examples/{script}")
     value = re.search(r"(?:Recovered\(value=|recall )([0-9.]+)", out)

@@ -18,24 +18,29 @@ from scipy import stats
 from sklearn import metrics
 
 
-def test_the_page_is_what_the_recorded_files_make():
-    assert PAGE.read_text(encoding="utf-8") == assemble(), "run python -m benchmarks.results"
+@pytest.fixture(scope="module")
+def page():
+    return assemble()
+
+
+def test_the_page_is_what_the_recorded_files_make(page):
+    assert PAGE.read_text(encoding="utf-8") == page, "run python -m benchmarks.results"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda p: p.stem)
-def test_every_recording_is_on_the_page_with_its_command(path):
+def test_every_recording_is_on_the_page_with_its_command(path, page):
     recording = read(path.stem)
     assert recording is not None
     assert recording.lines
-    assert f"`{recording.about['command']}`" in assemble()
+    assert f"`{recording.about['command']}`" in page
     assert recording.about["environment"]["threads"] == 1
     assert path.stat().st_size < 500_000
 
 
-def test_a_changed_figure_changes_the_page(tmp_path):
+def test_a_changed_figure_changes_the_page(tmp_path, page):
     for path in FOLDER.glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    assert assemble(tmp_path) == assemble()
+    assert assemble(tmp_path) == page
     path = tmp_path / "peers-proving.json"
     lines = [json.loads(x) for x in path.read_text(encoding="utf-8").splitlines()]
     for line in lines[1:]:

@@ -26,11 +26,11 @@ BY_ID = {f"{o.task}: {o.text}": o for o in ORACLES}
 HARD = [i for i, o in BY_ID.items() if o.uses == "decisions" and o.task in ("binary", "multilabel")]
 
 quick = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-few = settings(quick, max_examples=25)
+few = settings(quick, max_examples=20)
 
 
 def arguments(oracle, rows):
