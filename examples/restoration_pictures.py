@@ -16,12 +16,13 @@ import torch
 
 import setpoint as sp
 
+OURS = ["dmplug", "constrained", "fmplug"]
 #: picture -> (prior, operator, seen through, methods)
 PICTURES = {
-    "inpaint": ("mnist", "inpaint:0.7", None, ["dmplug", "constrained", "tv", "nearest"]),
-    "blind": ("mnist", "blind-blur:9", "motion-blur:7,30", ["dmplug", "constrained", "tv"]),
-    "nonlinear": ("mnist", "blur-saturate:1.5,2.0", None, ["dmplug", "constrained", "tv"]),
-    "super-resolution": ("cifar10", "sr:2", None, ["dmplug", "constrained", "tv", "pnp"]),
+    "inpaint": ("mnist", "inpaint:0.7", None, [*OURS, "tv", "nearest"]),
+    "blind": ("mnist", "blind-blur:9", "motion-blur:7,30", [*OURS, "tv"]),
+    "nonlinear": ("mnist", "blur-saturate:1.5,2.0", None, [*OURS, "tv"]),
+    "super-resolution": ("cifar10", "sr:2", None, [*OURS, "tv", "pnp"]),
 }
 NOISE = "gaussian:0.02"
 

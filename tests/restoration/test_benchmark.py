@@ -1,12 +1,14 @@
 """The benchmark's queue keeps what was done, and its verdicts are what the figures say."""
 
 import json
+import lzma
 from dataclasses import asdict
 
 import numpy as np
 import pytest
-from benchmarks.restoration import judging, noise_page, page, settings, workers
+from benchmarks.restoration import judging, listing, noise_page, page, settings, workers
 from benchmarks.restoration.shelf import Job, Shelf
+from benchmarks.restoration.tasks import GOAL, TASKS
 from benchmarks.restoration.ways import WAYS
 from benchmarks.results.recording import Recording
 from scipy import stats
@@ -133,6 +135,26 @@ def test_settings_are_the_best_point_of_the_task_or_of_the_set():
     assert settings.chosen(more, "mnist", "dip", "sr4") == {"rate": 1}
 
 
+def test_a_way_that_is_like_another_has_its_settings_where_it_was_not_tuned(monkeypatch):
+    def tried(way, task, time):
+        held = {"data": "mnist", "way": way, "task": task, "psnr": 20.0}
+        return {**held, "options": {"time": time}}
+
+    lines = (tried("fmplug", "inpaint", 0.1), tried("fmplug", "blind", 0.2))
+    lines += (tried("fmplug-diffusion", "blind", 0.3),)
+    monkeypatch.setattr(settings, "_lines", lambda: lines)
+    assert settings.options("mnist", "fmplug-diffusion", "blind") == {"time": 0.3}
+    assert settings.options("mnist", "fmplug-diffusion", "inpaint") == {"time": 0.1}
+    assert settings.options("cifar10", "fmplug-diffusion", "inpaint") == {}
+
+
+def test_a_way_takes_part_in_its_own_tasks_alone():
+    jobs = listing.table_jobs(["mnist"], ["fmplug", "fmplug-diffusion"], TASKS, 2, False)
+    held = {way: {job.task for job in jobs if job.way == way} for way in WAYS}
+    assert held["fmplug"] == set(TASKS)
+    assert held["fmplug-diffusion"] == set(GOAL)
+
+
 def test_results_survive_a_killed_run_and_a_bundle(tmp_path):
     jobs = [Job("table", "mnist", way, "sr2", 4) for way in (OURS, OTHER, "pnp")]
     shelf = Shelf(tmp_path / "a")
@@ -143,7 +165,9 @@ def test_results_survive_a_killed_run_and_a_bundle(tmp_path):
     assert shelf.errors(jobs) == [f"{jobs[1].key}: ValueError: no"]
     assert shelf.bundle(tmp_path / "all.jsonl") == 2
     other = Shelf(tmp_path / "b")
-    assert other.take(tmp_path / "all.jsonl") == 2
+    packed = tmp_path / "all.jsonl.xz"
+    packed.write_bytes(lzma.compress((tmp_path / "all.jsonl").read_bytes()))
+    assert other.take(packed) == 2
     for held in (shelf, other):
         assert held.open(jobs) == jobs[1:]  # what was claimed or failed is made again
         assert held.claim(jobs[1])
