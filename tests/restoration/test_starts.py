@@ -63,6 +63,19 @@ def test_the_least_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_d
     torch.testing.assert_close(unknowns, kernels + 1.0 * ~mask[:, None])
 
 
+def test_a_start_that_is_no_number_is_left(monkeypatch, digits_flow, held_digits):
+    truth = held_digits[:2]
+    operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=2)
+    kernels = operator.unknowns(2, truth)
+    y = operator(truth, kernels)
+    broken = Outcome(torch.full_like(truth, math.nan), unknowns=kernels)
+    monkeypatch.setattr(rough, "pnp", lambda task: Outcome(truth, unknowns=kernels))
+    monkeypatch.setattr(rough, "dps", lambda task, **options: broken)
+    task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
+    image, _ = rough.first_image(task, "best")
+    torch.testing.assert_close(image, truth)
+
+
 @pytest.mark.parametrize(("share", "near"), [(0.0, False), (1.0, True)])
 def test_a_share_of_the_start_is_in_the_answer(digits_flow, held_digits, share, near):
     truth = held_digits[:2]

@@ -90,6 +90,7 @@ def _best(task: Task, found: list[Outcome]) -> tuple[Tensor, Tensor | None]:
             for x, fit in zip(found, fits, strict=True)
         ]
     )
+    costs = torch.nan_to_num(costs, nan=math.inf)  # samples that diverged are not chosen
     mean = costs[:-1].argmin(dim=0)  # (B,)
     explains = torch.stack(fits).gather(0, mean[None])[0] <= WORSE
     best = torch.where(explains & (fits[-1] < BETTER), mean, costs.argmin(dim=0))
