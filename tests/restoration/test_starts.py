@@ -63,6 +63,23 @@ def test_the_least_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_d
     torch.testing.assert_close(unknowns, kernels + 1.0 * ~mask[:, None])
 
 
+def test_steps_of_the_start_are_told_and_not_kept(digits_flow, held_digits):
+    told = []
+    found = restore(
+        held_digits[:1],
+        lambda x: x,
+        digits_flow,
+        noise=0.1,
+        method="fmplug",
+        iterations=2,
+        copies=2,
+        callback=lambda step, steps, residual: told.append((step, steps)),
+    )
+    assert [(k, 60) for k in range(60)] == told[:60]  # plug-and-play
+    assert told[60][0] == 0
+    assert len(found.history["residual"]) == len(told) - 60
+
+
 def test_a_start_that_is_no_number_is_left(monkeypatch, digits_flow, held_digits):
     truth = held_digits[:2]
     operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=2)

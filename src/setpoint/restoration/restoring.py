@@ -72,7 +72,7 @@ def restore(
     trail : int
         Keep every so many-th iterate, for :func:`evaluate` to find the oracle one; 0 keeps none.
     callback : callable, optional
-        ``f(step, steps, residual)`` after every step.
+        ``f(step, steps, residual)`` after every step, those of a method's start counted apart.
     **options
         Of the method; see its docstring.
 

@@ -72,11 +72,12 @@ def first_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]
             "warm_from='best' chooses for each image, and the operator has parameters that the "
             "whole batch shares: say warm_from='pnp'"
         )
-    quiet = replace(task, watch=Watch())
-    mode = pnp(quiet)
+    # steps of the start are told as they are made; the history is the search's own
+    apart = replace(task, watch=Watch(callback=task.watch.callback))
+    mode = pnp(apart)
     if start == "pnp":
         return mode.image.detach(), mode.unknowns
-    means = [dps(quiet, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in RULES]
+    means = [dps(apart, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in RULES]
     return _best(task, [*means, mode])
 
 
