@@ -76,8 +76,8 @@ def _all(options: argparse.Namespace, shelf: Shelf) -> bool:
     sets = options.data or (list(listing.SMOKE) if options.smoke else ["mnist", "cifar10"])
     count = options.images or (listing.FEW if options.smoke else None)
     ways = options.method or [name for name, way in WAYS.items() if way.tabled]
-    alone, rest = listing.everything(sets, ways, count, options.smoke)
-    left = _worked(rest, shelf, options, False, options.seconds)
+    alone, jobs = listing.everything(sets, ways, count, options.smoke)
+    left = _worked(jobs, shelf, options, False, options.seconds)
     if not left:
         left = _worked(alone, shelf, options, True, options.seconds - (time.time() - begun))
     print(f"{len(left)} jobs are left")

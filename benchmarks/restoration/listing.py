@@ -26,7 +26,7 @@ FIRST = (
     *("fmplug", "fmplug-diffusion", "dmplug", "dps-mean", "constrained", "pnp", "dps"),
     *("tv", "nearest", "dip"),
 )
-LONG = ("dip", "dps-mean")
+LONG = ("dip", "dps-mean")  #: not made once more to be timed
 #: ways of the part noise -> what each is told
 TOLD: dict[str, tuple[float | None, ...]] = {
     "dmplug": (None,),
@@ -81,9 +81,9 @@ def video_jobs(count: int | None, smoke: bool) -> list[Job]:
 def everything(
     data: Sequence[str], ways: Sequence[str], count: int | None, smoke: bool
 ) -> tuple[list[Job], list[Job]]:
-    """What is made alone on the device, so that its seconds count, and everything.
+    """What is made once more alone on the device, so that its seconds count, and everything.
 
-    What matters most comes first: the tasks with a goal, and long ways after short ones.
+    What matters most comes first: the tasks with a goal, in the order of ``FIRST``.
     """
     short = [way for way in FIRST if way in ways and way not in LONG]
     alone = table_jobs(data[:1], short, [TIMED], count, smoke)

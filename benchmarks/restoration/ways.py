@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.restoration.tasks import GOAL
+
 
 @dataclass(frozen=True)
 class Way:
@@ -111,7 +113,7 @@ WAYS: dict[str, Way] = {
         WARM,
         tuning={"copies": COPIES},
         like="fmplug",
-        tasks=("inpaint", "nonlinear", "blind"),
+        tasks=GOAL,
         cost=50,
         short=FEW,
     ),

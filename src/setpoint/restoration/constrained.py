@@ -102,9 +102,12 @@ def outcome(search: Search, solved: Solved, bound: Tensor, origin: str) -> Outco
         answer = search.answer(solved.rows, solved.images, solved.residual, bound)
     over = [float(e) for e in answer.residual / bound - 1]
     why = []
-    for excess, level, alone in zip(over, bound.sqrt().tolist(), answer.alone, strict=True):
+    mixed = torch.zeros_like(answer.alone) if answer.mixed is None else answer.mixed
+    told = zip(over, bound.sqrt().tolist(), answer.alone, mixed, strict=True)
+    for excess, level, alone, started in told:
         whose = "the best copy" if bool(alone) else f"the mean of {search.copies} copies"
         whose = "the solution" if search.copies == 1 else whose
+        whose = f"{whose}, averaged with the start," if bool(started) else whose
         if excess <= HOLDS:
             why.append(f"{whose} explains y within the noise level {level:.3g} ({origin})")
         else:

@@ -30,7 +30,7 @@ from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.quasi_newton import quasi_newton
 from setpoint.restoration.regularisers import seed_energy
-from setpoint.restoration.rough import first_image
+from setpoint.restoration.rough import warm_image
 from setpoint.restoration.search import WORSE, Answer, Search, variance
 from setpoint.restoration.stopping import WindowedVariance
 from setpoint.restoration.task import Outcome, Task
@@ -61,7 +61,7 @@ class WarmSearch(Search):
             raise DataError(f"share={share!r} must lie between 0 (the copies) and 1 (the start).")
         self.first_time = math.log(time / (1 - time))
         self.share = share
-        self.warm, self._unknowns = first_image(task, warm_from)
+        self.warm, self._unknowns = warm_image(task, warm_from)
         self.rough = prior.from_image(self.warm).repeat(copies, *([1] * len(prior.shape)))  # type: ignore[attr-defined]
         self.free += 1  # unknowns begin one later
 
@@ -96,7 +96,8 @@ class WarmSearch(Search):
         limit = made.residual if bound is None else torch.maximum(made.residual, bound)
         holds = (of_both <= WORSE * limit) & ~made.alone
         image = torch.where(column(holds, both), both, made.image)
-        return replace(made, image=image, residual=torch.where(holds, of_both, made.residual))
+        least = torch.where(holds, of_both, made.residual)
+        return replace(made, image=image, residual=least, mixed=holds)
 
 
 def fmplug(

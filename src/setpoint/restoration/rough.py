@@ -36,7 +36,7 @@ SAMPLES, STEPS = 8, 250
 BETTER = 0.8
 
 
-def first_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
+def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
     """x̂ (B, *shape), and the unknowns that belong to it.
 
     Parameters

@@ -32,12 +32,16 @@ WORSE = 1.2
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Of each image: the image, the unknowns, the residual; whether it is of one copy only."""
+    """Of each image: the image, the unknowns, the residual; whether it is of one copy only.
+
+    ``mixed`` says where a start has a share in it, None where it never has.
+    """
 
     image: Tensor
     unknowns: Tensor | None
     residual: Tensor
     alone: Tensor
+    mixed: Tensor | None = None
 
 
 class Search:
