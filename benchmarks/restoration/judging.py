@@ -115,6 +115,11 @@ def with_verdicts(lines: Sequence[Line]) -> list[dict[str, Any]]:
     return made
 
 
+def difference(mean: float, error: float) -> str:
+    """A difference and its error, with a sign."""
+    return f"{'+' if mean > 0 else '−'}{abs(mean):.2f} ± {error:.2f}"
+
+
 def mean_and_error(x: Any) -> tuple[float, float]:
     """Mean and its standard error; that of one value is not known."""
     x = np.asarray(x, float)

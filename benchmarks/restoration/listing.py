@@ -32,6 +32,7 @@ TOLD: dict[str, tuple[float | None, ...]] = {
     "dmplug": (None,),
     "dmplug-robust": (None,),
     "constrained": (None,),
+    "fmplug": (None,),
     "dps": noise.STATED,
     "pnp": (None, *noise.STATED),
 }

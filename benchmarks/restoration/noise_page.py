@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.restoration import noise
-from benchmarks.restoration.judging import SURE, mean_and_error
+from benchmarks.restoration.judging import SURE, difference, mean_and_error
 from benchmarks.restoration.ways import WAYS
 from benchmarks.results.figures import table
 from benchmarks.results.recording import Recording
@@ -52,33 +52,29 @@ def named(column: Told) -> str:
 
 
 def words(found: Mapping[Any, Sequence[float]], columns: Sequence[Told]) -> str:
-    """The drop of a wrong level, and ours beside each column of DPS."""
+    """The drop of a wrong level, and ours beside each column of the others."""
     drops, ours = [], [c for c in columns if WAYS[c[0]].ours and c[1] is None]
     others = [c for c in columns if not WAYS[c[0]].ours]
     for way, stated in columns:
         right = (way, 1.0)
         if right in columns and stated != 1.0:
             mean, error = drop(found, (way, stated), right)
-            drops.append(f"{named((way, stated))}: {mean:+.2f} ± {error:.2f} dB")
-    said = []
-    if drops:
-        said.append(
-            "Against being told the right level, over all kinds and levels: "
-            + "; ".join(drops).replace("-", "−")
-            + "."
-        )
+            drops.append(f"{named((way, stated))}: {difference(mean, error)} dB")
+    rows = []
     for column in ours:
-        beside = []
+        cells = []
         for other in others:
             wins = sum(_above(found, column, other, s) for s in noise.SETTINGS)
             losses = sum(_above(found, other, column, s) for s in noise.SETTINGS)
-            beside.append(f"{named(other)}: {wins} / {losses}")
-        if beside:
-            said.append(
-                f"Settings of {len(noise.SETTINGS)} in which {named(column)}, is above / below by "
-                f"more than two standard errors: {'; '.join(beside)}."
-            )
-    return " ".join(said) + "\n"
+            cells.append(f"{wins} / {losses}")
+        rows.append([named(column), *cells])
+    said = ""
+    if drops:
+        said = "Against being told the right level, over all kinds and levels: "
+        said += "; ".join(drops) + ".\n\n"
+    said += f"Settings of {len(noise.SETTINGS)} in which ours, level unknown, is above / below "
+    said += "by more than two standard errors:\n\n"
+    return said + table(["", *map(named, others)], rows)
 
 
 def drop(found: Mapping[Any, Sequence[float]], a: Told, b: Told) -> tuple[float, float]:

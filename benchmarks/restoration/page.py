@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.restoration import noise_page, tasks
 from benchmarks.restoration.data import NAMES, PICTURES
-from benchmarks.restoration.judging import NEAR, Judged, judged, mean_and_error
+from benchmarks.restoration.judging import NEAR, Judged, difference, judged, mean_and_error
 from benchmarks.restoration.ways import COPIES, WAYS
 from benchmarks.results.figures import table
 from benchmarks.results.recording import Recording
@@ -213,9 +213,7 @@ def _strengthened() -> str:
 
 
 def _difference(mean: float, error: float, other: str = "") -> str:
-    name = f" ({titled(other)})" if other else ""
-    sign = "+" if mean > 0 else "−"
-    return f"{sign}{abs(mean):.2f} ± {error:.2f}{name}"
+    return difference(mean, error) + (f" ({titled(other)})" if other else "")
 
 
 def titled(name: str) -> str:

@@ -36,7 +36,8 @@ DIGITS = {"psnr": 3, "oracle_psnr": 3, "ssim": 4, "oracle_ssim": 4, "residual": 
 def run(job: Job, device: str, *, beside: int = 0) -> Found:
     """Make a job, with so many other processes on the device; alone, it is warmed up first."""
     if job.part == "noise":
-        return noise.run(job, device, prior(job.data, WAYS[job.way].prior, device))
+        found = noise.run(job, device, prior(job.data, WAYS[job.way].prior, device))
+        return {**found, "environment": environment(device)}
     if job.part == "video":
         return _video(job, device)
     truth = images(job.data, "tune" if job.part == "tune" else "test", job.images)

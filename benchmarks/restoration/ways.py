@@ -70,7 +70,7 @@ GUIDED = (
 )
 WARM = (
     {"time": 0.25, "share": 0.0},
-    {"time": 0.5, "share": 0.0},
+    {"time": 0.25, "share": 0.5},
     {"time": 0.65, "share": 0.5},
     {"time": 0.65, "share": 0.3, "slack": 0.9},
 )

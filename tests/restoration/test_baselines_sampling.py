@@ -14,6 +14,7 @@ from torch import Tensor
 from setpoint import DataError, KindError
 from setpoint.restoration.baselines import dps, pnp
 from setpoint.restoration.baselines.diffused import Diffusion
+from setpoint.restoration.baselines.unknowns import Unknowns
 from setpoint.restoration.operators import BlindBlur, Blur, gaussian_blur
 from setpoint.restoration.operators.kernels import gaussian_kernel
 from setpoint.restoration.priors.linear import LinearPrior
@@ -214,6 +215,23 @@ def test_sampling_finds_the_kernel() -> None:
     after = (operator.kernel(found.unknowns) - kernel).abs().sum((1, 2))
     assert bool((after < 0.5 * before).all())
     assert error(found.image, truth) < 0.05
+
+
+def test_samples_of_an_image_share_its_unknowns() -> None:
+    """A step lowers the mean of the squared residuals over samples, as EM's does."""
+    world = _world()
+    operator = BlindBlur(5, start="flat")
+    task = task_of(world.images[[3, 11]], operator, world, sigma=0.01)
+    drawn = world.images[[4, 5, 6, 7]]  # two samples of each
+    unknowns = Unknowns(task, 0.02)
+    unknowns.steps(drawn, 40)
+    assert unknowns.value is not None
+    assert unknowns.value.shape == (2, 25)
+    for image in range(2):  # by brute force, one image after the other
+        y = task.y[image : image + 1]
+        alone = Unknowns(task_of(y, operator, world, sigma=0.01), 0.02)
+        alone.steps(drawn[image::2], 40)
+        torch.testing.assert_close(alone.value[0], unknowns.value[image], rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("method", [dps, pnp])

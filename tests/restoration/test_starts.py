@@ -40,7 +40,7 @@ def test_the_energy_of_a_gaussian_is_its_squared_norm(s):
     np.testing.assert_allclose(found - found[0], expected, rtol=0.05, atol=0.05)
 
 
-def test_the_least_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_digits):
+def test_the_less_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_digits):
     truth = held_digits[:3]
     operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=3)
     kernels = operator.unknowns(3, truth)
@@ -54,13 +54,38 @@ def test_the_least_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_d
     mask = torch.tensor([True, False, True])
     ours = torch.where(mask[:, None, None, None], truth, noise)
     other = torch.where(mask[:, None, None, None], noise, truth)
-    monkeypatch.setattr(rough, "pnp", outcome(ours, kernels))
-    by_rule = {"norm": outcome(1 - other, kernels), "level": outcome(other, kernels + 1)}
+    by_rule = {"norm": outcome(ours, kernels), "level": outcome(other, kernels + 1)}
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule](task))
     task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
     image, unknowns = rough.warm_image(task, "best")
     torch.testing.assert_close(image, truth)
     torch.testing.assert_close(unknowns, kernels + 1.0 * ~mask[:, None])
+
+
+def test_a_start_that_is_hardly_better_is_left(monkeypatch, digits_flow, held_digits):
+    truth = held_digits[:2]
+    operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=2)
+    kernels = operator.unknowns(2, truth)
+    y = operator(truth, kernels)
+    by_rule = {
+        "norm": Outcome(0.99 * truth, unknowns=kernels),
+        "level": Outcome(truth, unknowns=kernels),
+    }
+    monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
+    task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
+    image, _ = rough.warm_image(task, "best")
+    torch.testing.assert_close(image, 0.99 * truth)
+
+
+@pytest.mark.parametrize("rule", ["norm", "level"])
+def test_a_rule_is_a_start(monkeypatch, digits_flow, held_digits, rule):
+    y = held_digits[:2]
+    by_rule = {"norm": Outcome(y + 1), "level": Outcome(y + 2)}
+    monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
+    task = Task(y, Forward(lambda x: x, y), digits_flow, Gaussian(0.05), 0, Watch())
+    image, unknowns = rough.warm_image(task, rule)
+    torch.testing.assert_close(image, by_rule[rule].image)
+    assert unknowns is None
 
 
 def test_steps_of_the_start_are_told_and_not_kept(digits_flow, held_digits):
@@ -80,14 +105,15 @@ def test_steps_of_the_start_are_told_and_not_kept(digits_flow, held_digits):
     assert len(found.history["residual"]) == len(told) - 60
 
 
-def test_a_start_that_is_no_number_is_left(monkeypatch, digits_flow, held_digits):
+@pytest.mark.parametrize(("bad", "good"), [("norm", "level"), ("level", "norm")])
+def test_a_start_that_is_no_number_is_left(monkeypatch, digits_flow, held_digits, bad, good):
     truth = held_digits[:2]
     operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=2)
     kernels = operator.unknowns(2, truth)
     y = operator(truth, kernels)
     broken = Outcome(torch.full_like(truth, math.nan), unknowns=kernels)
-    monkeypatch.setattr(rough, "pnp", lambda task: Outcome(truth, unknowns=kernels))
-    monkeypatch.setattr(rough, "dps", lambda task, **options: broken)
+    by_rule = {bad: broken, good: Outcome(truth, unknowns=kernels)}
+    monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
     task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
     image, _ = rough.warm_image(task, "best")
     torch.testing.assert_close(image, truth)

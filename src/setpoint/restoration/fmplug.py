@@ -127,7 +127,7 @@ def fmplug(
         Seeds searched from for each image; the image is their mean.
     time : float
         Where the search for t starts.
-    warm_from : "auto", "pnp", "best", "smooth" or torch.Tensor
+    warm_from : "auto", "pnp", "norm", "level", "best", "smooth" or torch.Tensor
         How x̂ is made of y, or x̂ itself, (B, *shape); see :mod:`.rough`.
     share : float
         Of x̂ in the answer, from 0 to 1.

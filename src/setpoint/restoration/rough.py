@@ -4,12 +4,13 @@
 any differentiable operator; a blind one stays at its start
 "pnp"      the plug-and-play image (:mod:`.baselines.pnp`) by the prior's own denoiser; a blind
 operator starts from the unknowns found with it
-"best"     of three candidates, the means of a few posterior samples by either rule of
-:mod:`.baselines.dps` and the plug-and-play image, by the cost ‖A(x) − y‖²/(2σ²) + E(x) with E of
-:mod:`.energy`. Plug-and-play with an unknown kernel at times ends with a doubled image and half the
-kernel, which explains y and is no image of the prior's, and samples at times miss y: both cost
-more. But a mode that explains y better than the noise allows has fitted the noise, and costs little
-for it: there the mean with the lower cost is taken, if it explains y.
+"norm", "level"   the mean of a few posterior samples by this rule of :mod:`.baselines.dps`, and
+the unknowns found with them. Plug-and-play with an unknown kernel at times ends with a doubled
+image and half the kernel, which explains y, or with a sharp kernel and an image that fits the
+noise; a kernel that serves several samples does neither
+"best"     of these two the one with the lower cost ‖A(x) − y‖²/(2σ²) + E(x), E of :mod:`.energy`,
+for each image. The first term of the truth itself deviates by √(m/2): "level" is taken where its
+cost is lower by more than that
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from setpoint._core.errors import DataError, KindError
 from setpoint.restoration.baselines.dps import RULES, dps
 from setpoint.restoration.baselines.pnp import pnp
 from setpoint.restoration.energy import prior_energy
-from setpoint.restoration.search import WORSE, variance
+from setpoint.restoration.priors.protocol import column
+from setpoint.restoration.search import variance
 from setpoint.restoration.task import Outcome, Task
 from setpoint.restoration.watch import Watch
 
 #: w over the variance of the noise.
 SMOOTH = 2.5
-#: Samples and steps of "best", by each rule.
+#: Samples and steps of "norm" and "level".
 SAMPLES, STEPS = 8, 250
-#: Share of the noise's energy below which a residual is of a mode that fitted the noise.
-BETTER = 0.8
+#: Ways to make x̂.
+STARTS = ("pnp", *RULES, "best", "smooth")
 
 
 def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
@@ -43,7 +45,7 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
     ----------
     task : Task
         What is restored.
-    start : "auto", "pnp", "best", "smooth" or torch.Tensor
+    start : "auto", "pnp", "norm", "level", "best", "smooth" or torch.Tensor
         How x̂ is made, or x̂ itself. "auto" is "pnp" where the prior has a denoiser, and "best"
         where the operator is blind as well.
     """
@@ -58,10 +60,9 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
         start = ("best" if task.forward.per_image else "pnp") if denoises else "smooth"
     if start == "smooth":
         return rough(task), unknowns
-    if start not in ("pnp", "best"):
-        raise DataError(
-            f"warm_from={start!r} is not known: say 'pnp', 'best', 'smooth' or give images"
-        )
+    if start not in STARTS:
+        known = ", ".join(map(repr, STARTS))
+        raise DataError(f"warm_from={start!r} is not known: say {known} or give images")
     if not denoises:
         raise KindError(
             f"warm_from={start!r} needs a denoiser, and {type(task.prior).__name__} has no "
@@ -74,31 +75,27 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
         )
     # steps of the start are told as they are made; the history is the search's own
     apart = replace(task, watch=Watch(callback=task.watch.callback))
-    mode = pnp(apart)
     if start == "pnp":
-        return mode.image.detach(), mode.unknowns
-    means = [dps(apart, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in RULES]
-    return _best(task, [*means, mode])
+        found = pnp(apart)
+    else:
+        asked = RULES if start == "best" else (start,)
+        means = [dps(apart, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in asked]
+        found = _better(task, *means) if start == "best" else means[0]
+    return found.image.detach(), found.unknowns
 
 
-def _best(task: Task, found: list[Outcome]) -> tuple[Tensor, Tensor | None]:
-    """Of each image the best candidate, the last one being a mode and the others means."""
-    bound = variance(task)[0]
-    fits = [task.forward.residual(x.image, task.y, x.unknowns) / bound for x in found]
-    costs = torch.stack(
-        [
-            task.forward.count * fit / 2 + prior_energy(x.image, task.prior)
-            for x, fit in zip(found, fits, strict=True)
-        ]
-    )
-    costs = torch.nan_to_num(costs, nan=math.inf)  # samples that diverged are not chosen
-    mean = costs[:-1].argmin(dim=0)  # (B,)
-    explains = torch.stack(fits).gather(0, mean[None])[0] <= WORSE
-    best = torch.where(explains & (fits[-1] < BETTER), mean, costs.argmin(dim=0))
-    rows = torch.arange(len(best), device=best.device)
-    image = torch.stack([x.image for x in found])[best, rows]
-    each = [x.unknowns for x in found if x.unknowns is not None]
-    return image.detach(), torch.stack(each)[best, rows].detach() if each else None
+def _better(task: Task, usual: Outcome, other: Outcome) -> Outcome:
+    """Of each image the usual start, or the other one where that is clearly better."""
+    costs = []
+    for x in (usual, other):
+        fit = task.forward.residual(x.image, task.y, x.unknowns) / variance(task)[0]
+        cost = task.forward.count * fit / 2 + prior_energy(x.image, task.prior)
+        costs.append(torch.nan_to_num(cost, nan=math.inf))  # samples that diverged
+    better = costs[0] - costs[1] > (task.forward.count / 2).sqrt()
+    image = torch.where(column(better, usual.image), other.image, usual.image)
+    if usual.unknowns is None or other.unknowns is None:
+        return Outcome(image)
+    return Outcome(image, unknowns=torch.where(better[:, None], other.unknowns, usual.unknowns))
 
 
 def rough(task: Task, iterations: int = 150, rate: float = 0.05) -> Tensor:

@@ -10,8 +10,9 @@ At each time, with x̂_0 = E[x_0 | x_t] and the residual r = y − A(x̂_0), one
              g is the mean of the diagonal of AAᵀ, the share of that variance that A lets pass.
 
 The steps of the first rule are per thousandth of the schedule, so ζ means the same at any number of
-steps. Blind: the unknowns take gradient steps on ‖r‖² along the way. The mean of several samples
-estimates the posterior mean, which no single sample can beat on average in squared error.
+steps. Blind: the unknowns take gradient steps on ‖r‖² along the way, several samples of an image
+sharing them. The mean of several samples estimates the posterior mean, which no single sample can
+beat on average in squared error.
 """
 
 from __future__ import annotations
@@ -76,27 +77,17 @@ def dps(
         samples,
     )
     task.watch.steps = len(guide.diffusion.kept)
-    unknowns = Unknowns(task, unknowns_rate, samples)
+    unknowns = Unknowns(task, unknowns_rate)
     drawn = guide.sample(unknowns, unknowns_steps, samples)  # (samples · B, *shape)
-    with torch.no_grad():
-        fit = residuals(task, drawn, unknowns.value).reshape(samples, -1)
     mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
     told = "one sample" if samples == 1 else f"the mean of {samples} samples"
     return Outcome(
         image=mean,
-        unknowns=_best(unknowns.value, fit),
+        unknowns=unknowns.value,
         chosen=torch.full((len(mean),), len(guide.diffusion.kept) - 1, device=mean.device),
         why=[told] * len(mean),
         status=f"{told}, {len(guide.diffusion.kept)} steps, rule {rule!r}",
     )
-
-
-def _best(unknowns: Tensor | None, fit: Tensor) -> Tensor | None:
-    """Of the unknowns of each sample those that fit best, (B, n); shared ones are one."""
-    if unknowns is None or len(unknowns) < fit.numel():
-        return unknowns
-    each = unknowns.reshape(*fit.shape, -1)
-    return each[fit.argmin(0), torch.arange(fit.shape[1], device=fit.device)]
 
 
 class _Guide:
@@ -139,9 +130,8 @@ class _Guide:
         mean = images.reshape(-1, batch, *images.shape[1:]).mean(0)
         with torch.no_grad():
             loss = residuals(self.task, images, unknowns).reshape(-1, batch).mean(0)
-            shown = unknowns if unknowns is None else unknowns[:batch]
-            residual = self.task.forward.residual(mean, self.task.y, shown)
-        self.task.watch(at, mean, loss, residual, unknowns=shown)
+            residual = self.task.forward.residual(mean, self.task.y, unknowns)
+        self.task.watch(at, mean, loss, residual, unknowns=unknowns)
 
     def _look(self, u: Tensor, at: int, unknowns: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """x̂_0 as an image, ‖r‖² (B,) and its gradient in x_t."""

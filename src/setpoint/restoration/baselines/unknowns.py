@@ -3,8 +3,10 @@
     u ← Adam(u, ∂/∂u Σ log(‖A(x; u) − y‖²/m + ε) + c · (offset of the kernel)²)
 
 The logarithm scales each image's residual by its own size, so that images which fit badly move as
-those that fit well. A kernel moved by s and an image moved by −s give the same y: an operator that
-knows how far its kernel is out of the middle (``operator.offset``) is held there.
+those that fit well. Several samples of an image
+share its unknowns, and ‖A(x; u) − y‖² is their mean: the step of an EM algorithm whose expectation
+is over samples (Laroche et al. 2024). A kernel moved by s and an image moved by −s give the same y:
+an operator that knows how far its kernel is out of the middle (``operator.offset``) is held there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ _CENTRED = 1.0  # c, per squared pixel
 def residuals(task: Task, image: Tensor, unknowns: Tensor | None) -> Tensor:
     """Mean squared residual of images that are one or several copies of the batch, (copies · B,).
 
-    Copy by copy: an operator may treat the rows of a batch differently.
+    Copy by copy: an operator may treat the rows of a batch differently. The unknowns are those of
+    each copy, or fewer, which the copies share.
     """
     batch = len(task.y)
     parts = image.split(batch)
@@ -57,30 +60,26 @@ class Unknowns:
         The task.
     rate : float
         Adam's.
-    copies : int
-        How often the batch stands below itself; each copy has unknowns of its own.
     """
 
-    def __init__(self, task: Task, rate: float, copies: int = 1) -> None:
+    def __init__(self, task: Task, rate: float) -> None:
         self.task = task
-        batch = len(task.y)
-        start = task.forward.start(batch, task.y.real) if task.forward.blind else None
-        if start is not None and len(start) == batch:
-            start = start.repeat(copies, 1)
+        start = task.forward.start(len(task.y), task.y.real) if task.forward.blind else None
         self.value = None if start is None else start.detach().clone()
         self._optimizer = None
         if self.value is not None:
             self._optimizer = torch.optim.Adam([self.value], lr=rate, betas=(0.9, 0.99))
 
     def steps(self, image: Tensor, count: int, moving: Tensor | None = None) -> None:
-        """A few steps with the image held; where ``moving``, (B,), says so."""
+        """A few steps with the image, or samples of it, held; where ``moving``, (B,), says so."""
         if self.value is None or self._optimizer is None:
             return
         image = image.detach()
         for _ in range(count):
             self.value.requires_grad_(True)
             with torch.enable_grad():
-                loss = misfit(self.task, residuals(self.task, image, self.value), self.value)
+                each = residuals(self.task, image, self.value).reshape(-1, len(self.task.y))
+                loss = misfit(self.task, each.mean(0), self.value)
             (self.value.grad,) = torch.autograd.grad(loss, self.value)
             self.value.requires_grad_(False)
             before = self.value.clone()
