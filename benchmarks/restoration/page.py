@@ -254,7 +254,7 @@ def tuned(recording: Recording) -> Section:
         "training images that the priors were not trained on; the best mean PSNR at the selected "
         "iterate is what the tables above use. Ways that are not listed ran with their defaults. "
         f"FMPlug was tuned with {COPIES} copies and runs with 4. The points of its grid were picked"
-        " from about fifteen settings, those of plug-and-play from eight, tried before on up to 48"
+        " from about twenty settings, those of plug-and-play from eight, tried before on up to 48"
         " training images; DPS had its four points alone."
     )
     rows = []

@@ -38,8 +38,8 @@ class Way:
     tabled : bool
         Whether it is a row of the table; else it is of the part noise alone.
     published : bool
-        Whether its authors propose it like that. The mean of several DPS samples is ours to make
-        the baseline as strong as it can be.
+        Whether its authors propose it like that. The mean of several DPS samples, which share an
+        unknown kernel, is ours to make the baseline as strong as it can be.
     """
 
     method: str
