@@ -62,19 +62,20 @@ def test_the_less_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_di
     torch.testing.assert_close(unknowns, kernels + 1.0 * ~mask[:, None])
 
 
-def test_a_start_that_is_hardly_better_is_left(monkeypatch, digits_flow, held_digits):
+@pytest.mark.parametrize("parts", [(0.99, 1.0), (1.0, 0.99)])
+def test_a_start_that_is_hardly_better_is_left(monkeypatch, digits_flow, held_digits, parts):
     truth = held_digits[:2]
     operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=2)
     kernels = operator.unknowns(2, truth)
     y = operator(truth, kernels)
     by_rule = {
-        "norm": Outcome(0.99 * truth, unknowns=kernels),
-        "level": Outcome(truth, unknowns=kernels),
+        rule: Outcome(part * truth, unknowns=kernels)
+        for rule, part in zip(("norm", "level"), parts, strict=True)
     }
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
     task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
     image, _ = rough.warm_image(task, "best")
-    torch.testing.assert_close(image, 0.99 * truth)
+    torch.testing.assert_close(image, parts[0] * truth)
 
 
 @pytest.mark.parametrize("rule", ["norm", "level"])

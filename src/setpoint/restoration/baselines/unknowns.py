@@ -3,10 +3,10 @@
     u ← Adam(u, ∂/∂u Σ log(‖A(x; u) − y‖²/m + ε) + c · (offset of the kernel)²)
 
 The logarithm scales each image's residual by its own size, so that images which fit badly move as
-those that fit well. Several samples of an image
-share its unknowns, and ‖A(x; u) − y‖² is their mean: the step of an EM algorithm whose expectation
-is over samples (Laroche et al. 2024). A kernel moved by s and an image moved by −s give the same y:
-an operator that knows how far its kernel is out of the middle (``operator.offset``) is held there.
+those that fit well. Several samples of an image share its unknowns, and ‖A(x; u) − y‖² is their
+mean: the step of an EM algorithm whose expectation is over samples (Laroche et al. 2024). A kernel
+moved by s and an image moved by −s give the same y: an operator that knows how far its kernel is
+out of the middle (``operator.offset``) is held there.
 """
 
 from __future__ import annotations
