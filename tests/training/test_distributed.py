@@ -27,7 +27,7 @@ from setpoint.methods import (
     SoftSet,
 )
 
-STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
+STEPS, ROWS, FEATURES, K = 30, 61, 4, 3
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
 HELD = "maximize recall subject to precision >= 0.8"
 LOSSES = {
@@ -51,6 +51,8 @@ LOSSES = {
     "auroc": ("maximize auroc", Pairwise(cross_entropy=0.1), None, {}),
 }
 NAIVE = "soft f1 at its own totals"
+#: processes are spawned once for the whole file: all of it goes to one worker
+pytestmark = pytest.mark.xdist_group("distributed")
 
 
 def network(task):
