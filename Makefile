@@ -28,7 +28,7 @@ demo: $(VENV)/.core  ## the main job on bundled data
 	@$(BIN)/setpoint demo
 
 test: $(VENV)/.test  ## the whole suite but the slow simulations
-	@$(BIN)/python -m pytest -n $(THREADS) --dist loadgroup
+	@$(BIN)/python -m pytest -n $(THREADS) --dist loadfile
 
 test-slow: $(VENV)/.test  ## simulated guarantees and long searches
 	@$(BIN)/python -m pytest -n $(THREADS) -m slow

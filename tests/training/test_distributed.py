@@ -1,11 +1,13 @@
 """Several processes train as one: the same parameters at every world size.
 
-One spawn per world size runs every method in turn, under DistributedDataParallel over gloo. Rank r
-gets rows r, r + world, … of each global batch, so the shards differ in size and in mass.
+Three processes are spawned once, and groups of one, two and three of them run every method in turn,
+under DistributedDataParallel over gloo. Rank r gets rows r, r + world, … of each global batch, so
+the shards differ in size and in mass.
 """
 
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,8 @@ from setpoint.methods import (
     SoftSet,
 )
 
-STEPS, ROWS, FEATURES, K = 30, 61, 4, 3
+STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
+WORLDS = (1, 2, 3)
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
 HELD = "maximize recall subject to precision >= 0.8"
 LOSSES = {
@@ -51,8 +54,6 @@ LOSSES = {
     "auroc": ("maximize auroc", Pairwise(cross_entropy=0.1), None, {}),
 }
 NAIVE = "soft f1 at its own totals"
-#: processes are spawned once for the whole file: all of it goes to one worker
-pytestmark = pytest.mark.xdist_group("distributed")
 
 
 def network(task):
@@ -74,11 +75,11 @@ def global_batch(task, step):
     return x, target, weight
 
 
-def trained(name, rank, world, group=None, sharded=None):
-    """What is left after the steps: parameters, and what the loss remembers."""
+def trained(name, rank, world, group=None, wrap=None):
+    """What is left after the steps: parameters, and what the loss, over ``group``, remembers."""
     goal, method, task, options = LOSSES[name]
     model = network(task)
-    wrapped = sharded(model) if sharded else DistributedDataParallel(model) if world else model
+    wrapped = wrap(model) if wrap else model
     loss = GoalLoss(goal, method, task=task, process_group=group, **options).double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
@@ -114,17 +115,28 @@ def worker(rank, world, folder, kind):
     try:
         if kind == "fsdp":
             found = {
-                name: trained(name, rank, world, sharded=shard_fully)
+                name: trained(name, rank, world, wrap=shard_fully)
                 for name in ("soft f1", "costs constrained", "auroc")
             }
         else:
-            found = {name: trained(name, rank, world) for name in LOSSES}
-            # the naive way: every process its own metric, and the mean of their gradients
             alone = [dist.new_group([r]) for r in range(world)]
-            found["naive"] = trained(NAIVE, rank, world, group=alone[rank])
+            # all processes are the default group, None
+            groups = {few: dist.new_group(range(few)) for few in WORLDS[:-1]} | {world: None}
+            found = {
+                few: all_trained(rank, few, group, alone[rank])
+                for few, group in groups.items()
+                if rank < few
+            }
         torch.save(found, f"{folder}/{kind}-{world}-{rank}.pt")
     finally:
         dist.destroy_process_group()
+
+
+def all_trained(rank, world, group, alone):
+    """Every method over a group, and the naive way: each process its own metric."""
+    wrap = partial(DistributedDataParallel, process_group=group)
+    found = {name: trained(name, rank, world, group, wrap) for name in LOSSES}
+    return {**found, "naive": trained(NAIVE, rank, world, alone, wrap)}
 
 
 def spawned(kind, world, folder):
@@ -136,7 +148,8 @@ def spawned(kind, world, folder):
 def runs():
     """World size -> what each rank found."""
     with tempfile.TemporaryDirectory() as folder:
-        yield {world: spawned("ddp", world, Path(folder)) for world in (1, 2, 3)}
+        found = spawned("ddp", WORLDS[-1], Path(folder))
+    return {world: [rank[world] for rank in found[:world]] for world in WORLDS}
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +164,7 @@ def apart(a, b):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("world", WORLDS)
 def test_parameters_do_not_depend_on_the_number_of_processes(runs, alone, world, name):
     one = alone[name]["parameters"]
     for found in runs[world]:
