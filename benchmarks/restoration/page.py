@@ -223,12 +223,11 @@ def titled(name: str) -> str:
 
 def timing(recording: Recording) -> Section:
     """Seconds by sets: the least of a way's jobs, for others on the device only make it longer."""
-    most = max(x["beside"] for x in recording.lines)
-    if most:
-        when = f"With up to {most} other jobs on the device at once, so that alone it takes less"
-    else:
-        when = "One way at a time, nothing else on the device, after a short call not counted"
-    about = f"{when}; all images in one batch, wall time over images, the least of its tasks."
+    about = (
+        "All images in one batch, wall time over images, the least of its tasks. Where nothing else "
+        "was on the device a short call was made before and not counted; beside other jobs a way "
+        "takes longer than alone."
+    )
     rows = []
     for data in (name for name in NAMES if name in recording.distinct("data")):
         for name in WAYS:
@@ -237,8 +236,9 @@ def timing(recording: Recording) -> Section:
                 least = min(held, key=lambda x: x["seconds"])
                 task = tasks.TITLES[least["task"]]
                 words = [NAMES[data], titled(name), least["images"]]
-                rows.append([*words, f"{least['seconds']:.3f}", task, len(held)])
-    head = ["set", "", "images", "s an image", "its task", "of so many"]
+                seconds, beside = f"{least['seconds']:.3f}", least["beside"] or "alone"
+                rows.append([*words, seconds, beside, task, len(held)])
+    head = ["set", "", "images", "s an image", "other jobs", "its task", "of so many"]
     return Section(TITLES["gpu"], how(recording, about) + "\n" + table(head, rows))
 
 
