@@ -224,9 +224,9 @@ def titled(name: str) -> str:
 def timing(recording: Recording) -> Section:
     """Seconds by sets: the least of a way's jobs, for others on the device only make it longer."""
     about = (
-        "All images in one batch, wall time over images, the least of its tasks. Where nothing else "
-        "was on the device a short call was made before and not counted; beside other jobs a way "
-        "takes longer than alone."
+        "All images in one batch, wall time over images, the least of its tasks. Where nothing else"
+        " was on the device a short call was made before and not counted; beside other jobs a way"
+        " takes longer than alone."
     )
     rows = []
     for data in (name for name in NAMES if name in recording.distinct("data")):
