@@ -33,7 +33,8 @@ def problem(box):
 @pytest.mark.parametrize("box", [(-1.0, 1.0), (0.0, 1.0)])
 def test_seed_and_time_are_the_best_that_explain_y(box):
     task, row = problem(box)
-    found = fmplug(task, warm_from="smooth", copies=1, iterations=200, evaluations=500)
+    options = {"warm_from": "smooth", "copies": 1, "time": 0.5}  # log t/(1 − t) begins at 0
+    found = fmplug(task, **options, iterations=200, evaluations=500)
     warm = task.prior.from_image(rough(task)).flatten(1).numpy()
     anchors = task.seeds(1).flatten(1).numpy()
     residual = task.forward.residual(found.image, task.y).sqrt()

@@ -154,6 +154,20 @@ def test_a_start_that_does_not_explain_y_has_no_share(digits_flow, held_digits):
     assert alone.why == both.why
 
 
+@pytest.mark.parametrize(
+    ("start", "copies", "share"),
+    [("auto", 2, 0.5), ("auto", 1, 0.0), ("smooth", 2, 0.0), (None, 2, 0.0)],
+)
+def test_the_share_where_none_is_given(digits_flow, held_digits, start, copies, share):
+    y = held_digits[:1]
+    options = {"noise": 0.1, "method": "fmplug", "copies": copies, "iterations": 3}
+    options["warm_from"] = 0.9 * y if start is None else start
+    one, other = (
+        restore(y, lambda x: x, digits_flow, **held, **options) for held in ({}, {"share": share})
+    )
+    torch.testing.assert_close(one.image, other.image)
+
+
 @pytest.mark.parametrize("share", [-0.1, 1.5])
 def test_a_share_is_between_0_and_1(digits_flow, held_digits, share):
     with pytest.raises(sp.DataError, match="share"):

@@ -30,10 +30,13 @@ from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.quasi_newton import quasi_newton
 from setpoint.restoration.regularisers import seed_energy
-from setpoint.restoration.rough import warm_image
+from setpoint.restoration.rough import named, warm_image
 from setpoint.restoration.search import WORSE, Answer, Search, variance
 from setpoint.restoration.stopping import WindowedVariance
 from setpoint.restoration.task import Outcome, Task
+
+#: Of x̂ in the answer, where x̂ is made by the prior's own denoiser and the answer is a mean.
+SHARE = 0.5
 
 
 class WarmSearch(Search):
@@ -45,7 +48,7 @@ class WarmSearch(Search):
         copies: int,
         time: float,
         warm_from: str | Tensor,
-        share: float,
+        share: float | None,
         shell: str | None,
     ) -> None:
         super().__init__(task, copies, shell)
@@ -57,6 +60,9 @@ class WarmSearch(Search):
             )
         if not 0 < time < 1:
             raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")
+        if share is None:
+            rough = isinstance(warm_from, Tensor) or named(task, warm_from) == "smooth"
+            share = 0.0 if rough or copies == 1 else SHARE
         if not 0 <= share <= 1:
             raise DataError(f"share={share!r} must lie between 0 (the copies) and 1 (the start).")
         self.first_time = math.log(time / (1 - time))
@@ -104,9 +110,9 @@ def fmplug(
     task: Task,
     *,
     copies: int = 4,
-    time: float = 0.5,
+    time: float = 0.25,
     warm_from: str | Tensor = "auto",
-    share: float = 0.0,
+    share: float | None = None,
     optimiser: str = "sqp",
     iterations: int | None = None,
     evaluations: int | None = None,
@@ -129,8 +135,9 @@ def fmplug(
         Where the search for t starts.
     warm_from : "auto", "pnp", "norm", "level", "best", "smooth" or torch.Tensor
         How x̂ is made of y, or x̂ itself, (B, *shape); see :mod:`.rough`.
-    share : float
-        Of x̂ in the answer, from 0 to 1.
+    share : float, optional
+        Of x̂ in the answer, from 0 to 1. By default a half where x̂ is made by the prior's own
+        denoiser and there are several copies, else 0.
     optimiser : "sqp" or "adam"
         min ½‖z − z_k‖² s.t. ‖A(x) − y‖² ≤ m σ² by the batched solver; or min ‖A(x) − y‖² with z
         on its shell, ended by ES-WMV.

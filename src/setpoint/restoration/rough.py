@@ -55,15 +55,13 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
         if tuple(start.shape) != want:
             raise DataError(f"warm_from has shape {tuple(start.shape)} and {want} is needed")
         return start.detach().to(task.y.real), unknowns
-    denoises = hasattr(task.prior, "denoise")
-    if start == "auto":
-        start = ("best" if task.forward.per_image else "pnp") if denoises else "smooth"
+    start = named(task, start)
     if start == "smooth":
         return rough(task), unknowns
     if start not in STARTS:
         known = ", ".join(map(repr, STARTS))
         raise DataError(f"warm_from={start!r} is not known: say {known} or give images")
-    if not denoises:
+    if not hasattr(task.prior, "denoise"):
         raise KindError(
             f"warm_from={start!r} needs a denoiser, and {type(task.prior).__name__} has no "
             "denoise(x, sigma): say warm_from='smooth'"
@@ -82,6 +80,15 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
         means = [dps(apart, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in asked]
         found = _better(task, *means) if start == "best" else means[0]
     return found.image.detach(), found.unknowns
+
+
+def named(task: Task, start: str) -> str:
+    """What "auto" stands for; any other start is what it says."""
+    if start != "auto":
+        return start
+    if not hasattr(task.prior, "denoise"):
+        return "smooth"
+    return "best" if task.forward.per_image else "pnp"
 
 
 def _better(task: Task, usual: Outcome, other: Outcome) -> Outcome:
