@@ -26,6 +26,7 @@ DIGITS = 11  #: to which ranks are told apart
 TRIED = 48  #: points of a line that are tried, of several classes
 BLOCK = 2_000_000  #: numbers of a block of cells, over places
 THIN = 5e-7  #: an interval thinner than this share of its ends is rounding to float32
+OUTER = 1e-3  #: least width of the outermost intervals, as a share of the farthest border
 
 
 class Rank(NamedTuple):
@@ -149,8 +150,7 @@ class HardRows:
         borders, blocks = self._tried(z, q) if self.several else self._borders(z, q)
         if not len(borders):
             return 0.0, 0.0, self.rank(z)
-        scale = max(float(np.median(np.abs(borders))), 1e-12)
-        ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
+        ends = _with_ends(borders)
         width = np.diff(ends)
         least = thin * np.maximum(np.abs(ends[1:]), np.abs(ends[:-1]))
         best, start = None, 0
@@ -215,7 +215,13 @@ class HardRows:
                 + [[-1e-9, 1e-9]]
             )
         )
-        scale = max(float(np.median(np.abs(borders))), 1e-12)
-        ends = np.concatenate([[borders[0] - 2 * scale], borders, [borders[-1] + 2 * scale]])
+        ends = _with_ends(borders)
         middle = (ends[1:] + ends[:-1]) / 2
         return borders, iter([np.concatenate([self.decided(z + g * q) for g in middle])])
+
+
+def _with_ends(borders: np.ndarray) -> np.ndarray:
+    """Sorted borders between two ends, as far out as a border usually is, and never too thin."""
+    far = np.abs(borders)
+    beyond = 2 * max(float(np.median(far)), OUTER * float(far.max()), 1e-12)
+    return np.concatenate([[borders[0] - beyond], borders, [borders[-1] + beyond]])
