@@ -9,6 +9,7 @@ import torch
 import setpoint as sp
 from setpoint.restoration import rough
 from setpoint.restoration.energy import LEVELS, prior_energy
+from setpoint.restoration.fmplug import WarmSearch
 from setpoint.restoration.forward import Forward
 from setpoint.restoration.noise import Gaussian
 from setpoint.restoration.operators import as_operator
@@ -160,12 +161,9 @@ def test_a_start_that_does_not_explain_y_has_no_share(digits_flow, held_digits):
 )
 def test_the_share_where_none_is_given(digits_flow, held_digits, start, copies, share):
     y = held_digits[:1]
-    options = {"noise": 0.1, "method": "fmplug", "copies": copies, "iterations": 3}
-    options["warm_from"] = 0.9 * y if start is None else start
-    one, other = (
-        restore(y, lambda x: x, digits_flow, **held, **options) for held in ({}, {"share": share})
-    )
-    torch.testing.assert_close(one.image, other.image)
+    task = Task(y, Forward(lambda x: x, y), digits_flow, Gaussian(0.1), 0, Watch())
+    search = WarmSearch(task, copies, 0.25, y if start is None else start, None, None)
+    assert search.share == share
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5])
