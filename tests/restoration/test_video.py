@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
 
 from setpoint._core.errors import SetpointError
+from setpoint.restoration.operators import as_operator
 from setpoint.restoration.priors.protocol import Generator
 from setpoint.restoration.video import restore_video, warp, warping_error
 from setpoint.restoration.video.flow import as_estimator, motion, opencv_flow, refined
@@ -328,6 +329,45 @@ def test_clips_do_not_touch_each_other():
     assert first.residual.shape == (4,)
 
 
+def test_the_best_of_several_starts_is_taken():
+    valleys = Generator(  # for y = 1: x = 1 at z = 1, and x = 0.7 at z = −1
+        lambda z: torch.where(z > 0, 1 - (z - 1) ** 2, 0.7 - (z + 1) ** 2).reshape(-1, 1, 1, 1),
+        shape=(1, 1, 1),
+        seed_shape=(1,),
+        range=(-50.0, 50.0),
+    )
+    y = torch.ones(6, 2, 1, 1, 1, dtype=F64)
+    options = {"pixel": False, "rank": 0, "shell": False, "iterations": 300, "rate": 0.02}
+    one, several = (restore_video(y, lambda x: x, valleys, starts=n, **options) for n in (1, 8))
+    ends = one.frames.flatten(1).mean(1)
+    assert 0 < int((ends - 0.7).abs().lt(0.05).sum()) < 6, "a single start ends in either valley"
+    torch.testing.assert_close(several.frames, y, atol=1e-2, rtol=0)
+
+
+def test_a_clip_of_several_starts_is_one_of_them():
+    """Flow, masks of each image, seeds, history and trail are those of the start that was taken."""
+    y = torch.rand(2, 3, 1, 4, 4, generator=torch.Generator().manual_seed(1), dtype=F64)
+    flow = 0.4 * drawn(2, 2, 2, 4, 4)
+    hide = as_operator("inpaint:0.5", shape=(1, 4, 4), seed=1, batch=6)
+    given = {"flow": flow, "iterations": 120, "window": 5, "trail": 1, "seed": 2, "rank": 1}
+    found = restore_video(
+        hide(y.flatten(0, 1)).unflatten(0, (2, 3)), hide, squash(), starts=3, **given
+    )
+    assert found.history["loss"].shape == (len(found.trail), 2)
+    assert found.settings["starts"] == 3
+    for clip, step in enumerate(found.chosen.tolist()):
+        assert "of 3 starts the one of least loss" in found.why[clip]
+        torch.testing.assert_close(found.trail[step, clip], found.frames[clip])
+    again = squash()(found.seeds.flatten(0, 1))
+    torch.testing.assert_close(again, found.frames.flatten(0, 1))
+    gap = (again - y.flatten(0, 1))[hide.observed.expand(6, 1, 4, 4) > 0]
+    torch.testing.assert_close(
+        (found.residual.flatten().square() * hide.observed.flatten(1).sum(1)).sum(),
+        gap.square().sum(),
+    )
+    torch.testing.assert_close(found.flow, flow)
+
+
 def test_a_blind_operator_has_one_unknown_for_all_frames_of_a_clip():
     """y_t = g (p + c_t w) with p ⟂ w known: the gain g of the clip and every c_t are found."""
 
@@ -405,11 +445,13 @@ STILL = torch.zeros(2, 2, 4, 4)
         ({"flow": lambda a, b: a, "refine": 1}, r"flow estimator gives \(2, 1, 4, 4\)"),
         ({"flow": lambda a, b: STILL / 0, "refine": 1}, "not finite"),
         ({"flow": lambda a, b: STILL, "refine": 0}, "nothing to warp with"),
-        ({"rank": -1}, "rank is a whole number"),
+        ({"rank": -1}, "rank=-1 must be a whole number"),
+        ({"starts": 0}, "starts=0 must be a whole number"),
+        ({"starts": 1.5}, "starts=1.5 must be a whole number"),
         ({"weight": -1.0}, "weight is a number"),
         ({"rate": 0.0}, "rate is a number above 0"),
         ({"smoothing": 1.0}, "smoothing"),
-        ({"iterations": 0}, "iterations is a whole number"),
+        ({"iterations": 0}, "iterations=0 must be a whole number"),
         ({"y": GOOD[:1]}, "two frames or more"),
         ({"y": GOOD[0]}, "the operator makes"),
         ({"y": GOOD[None, None]}, "neither one clip|the operator makes"),

@@ -12,6 +12,7 @@ from setpoint._core.errors import DataError, KindError
 from setpoint.restoration.forward import Forward
 from setpoint.restoration.intake import check
 from setpoint.restoration.operators import as_operator
+from setpoint.restoration.options import at_least
 from setpoint.restoration.priors.protocol import Prior
 from setpoint.restoration.video.search import Plan
 
@@ -90,14 +91,11 @@ def _sized(name: str, given: Tensor, wanted: tuple[int, ...]) -> Tensor:
 
 def plan_of(plan: Plan, rank: int) -> Plan:
     """Options that can be meant."""
-    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
-        raise DataError(f"rank is a whole number, 0 or more; got {rank!r}.")
-    for name in ("iterations", "window", "patience"):
-        if getattr(plan, name) < 1:
-            raise DataError(f"{name} is a whole number, 1 or more; got {getattr(plan, name)!r}.")
+    at_least("rank", rank, 0)
+    for name in ("iterations", "window", "patience", "starts"):
+        at_least(name, getattr(plan, name), 1)
     for name in ("warmup", "refine"):
-        if getattr(plan, name) < 0:
-            raise DataError(f"{name} is a whole number, 0 or more; got {getattr(plan, name)!r}.")
+        at_least(name, getattr(plan, name), 0)
     for name, said in (("pixel", "weight"), ("slack", "slack")):
         if not 0 <= getattr(plan, name) < math.inf:
             raise DataError(f"{said} is a number, 0 or more; got {getattr(plan, name)!r}.")

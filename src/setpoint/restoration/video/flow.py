@@ -53,6 +53,11 @@ class Motion:
     valid: Tensor
     given: Tensor | None = None
 
+    def repeated(self, times: int) -> Motion:
+        """The same clips so many times, one copy of all after the other."""
+        parts = (self.forward, self.backward, self.valid, self.given)
+        return Motion(*(x if x is None else torch.cat([x] * times) for x in parts))  # type: ignore[arg-type]
+
 
 def motion(forward: Tensor, backward: Tensor | None, given: Tensor | None = None) -> Motion:
     """Flows with the pixels that count."""

@@ -46,6 +46,7 @@ def restore_video(
     smoothing: float = 0.5,
     window: int = 20,
     patience: int = 100,
+    starts: int = 1,
     seed: int = 0,
     trail: int = 0,
     callback: Callback | None = None,
@@ -101,12 +102,15 @@ def restore_video(
     window, patience : int
         Of the stopping rule: iterates in a window, and iterations without a window of less
         variance after which a clip is done.
+    starts : int
+        Descents of each clip from so many random seeds, side by side; the one with the least of
+        the minimised sum at its selected iterate is given. Memory and time grow with it.
     seed : int
-        Of the numbers drawn.
+        Of the numbers drawn; the first of several starts is that of one.
     trail : int
         Keep every so many iterates; 0 keeps none.
     callback : callable, optional
-        (step, iterations, mean squared residual (N,)) -> None, after each iterate.
+        (step, iterations, mean squared residual (starts · N,)) -> None, after each iterate.
 
     Returns
     -------
@@ -127,13 +131,24 @@ def restore_video(
     if refine is None:
         refine = 0 if isinstance(flow, Tensor) or not pixel else 25
     plan = plan_of(
-        Plan(weight, slack or 0.0, iterations, rate, window, patience, warmup, refine, smoothing),
+        Plan(
+            weight,
+            slack or 0.0,
+            iterations,
+            rate,
+            window,
+            patience,
+            warmup,
+            refine,
+            smoothing,
+            starts,
+        ),
         rank,
     )
     rows, forward, single = clips_of(y, operator, prior, seed)  # (N, T, ...)
     held, estimate = None, None
     if pixel and isinstance(flow, Tensor):
-        held = motion(*flow_of(flow, valid, rows, prior))
+        held = motion(*flow_of(flow, valid, rows, prior)).repeated(starts)
     if pixel and (held is None or plan.refine):
         if held is None and not plan.refine:
             raise DataError("refine=0 and no flow given: there is nothing to warp with.")
@@ -141,7 +156,7 @@ def restore_video(
         estimate = as_estimator(named, prior.range)
     clips, frames = rows.shape[:2]
     seeds = start_seeds(
-        (clips, frames, torch.Size(prior.seed_shape).numel()),
+        (starts * clips, frames, torch.Size(prior.seed_shape).numel()),
         semantic=semantic,
         rank=rank,
         free=slack is not None,
@@ -175,33 +190,37 @@ def _record(
     prior: Prior,
     single: bool,
 ) -> RestoredVideo:
-    """Put together what a run kept; without the clips' size where one clip was given."""
+    """Put together what a run kept of the best starts; without N where one clip was given."""
     assert found.frames is not None
     assert found.seeds is not None
     assert found.residual is not None
     if not bool(found.frames.isfinite().all()):
         raise DataError("the prior gives frames that are not finite; try a smaller rate.")
 
-    def given(part: Tensor | None) -> Tensor | None:
-        return part[0] if single and part is not None else part
+    rows = found.least(plan.starts)
 
-    best = stop.best_step.cpu()
+    def given(part: Tensor) -> Tensor:
+        """What was made of the best starts, and without N where one clip was given."""
+        taken = part if len(part) == 1 else part[rows]  # clips may share the unknowns
+        return taken[0] if single else taken
+
+    best = stop.best_step[rows].cpu()
     chosen = torch.where(best < 0, found.step, best)
     held = found.motion
     trail, trail_steps = watch.images()
     seeds = found.seeds.reshape(*found.seeds.shape[:2], *prior.seed_shape)
     return RestoredVideo(
-        frames=found.frames[0] if single else found.frames,
-        seeds=seeds[0] if single else seeds,
+        frames=given(found.frames),
+        seeds=given(seeds),
         chosen=chosen,
         why=tuple(_why(int(b), plan) for b in best),
-        residual=(found.residual[0] if single else found.residual).sqrt(),
-        flow=given(None if held is None else held.forward),
-        valid=given(None if held is None else held.valid),
-        history={name: values.cpu() for name, values in watch.history().items()},
-        trail=trail,
+        residual=given(found.residual).sqrt(),
+        flow=None if held is None else given(held.forward),
+        valid=None if held is None else given(held.valid),
+        history={name: values[:, rows].cpu() for name, values in watch.history().items()},
+        trail=None if trail is None else trail[:, rows],
         trail_steps=trail_steps,
-        unknowns=given(found.unknowns),
+        unknowns=None if found.unknowns is None else given(found.unknowns),
         status=_status(found, stop, plan),
         interrupted=found.interrupted,
         range=prior.range,
@@ -209,15 +228,17 @@ def _record(
 
 
 def _why(best: int, plan: Plan) -> str:
+    of = f"; of {plan.starts} starts the one of least loss" if plan.starts > 1 else ""
     if best < 0:
-        return f"the last iterate: no window of {plan.window} was full"
-    return f"the window of {plan.window} iterates that ends at {best} varies least"
+        return f"the last iterate: no window of {plan.window} was full{of}"
+    return f"the window of {plan.window} iterates that ends at {best} varies least{of}"
 
 
 def _status(found: Kept, stop: WindowedVariance, plan: Plan) -> str:
     done, clips = int(stop.done.sum()), len(stop.done)
+    what = "clips" if plan.starts == 1 else f"descents, {plan.starts} a clip,"
     if found.interrupted:
         return f"Interrupted at iteration {found.step}; the best so far is given."
     if done == clips:
         return f"Stopped at iteration {found.step}: no clip has varied less for {plan.patience}."
-    return f"Ended after the {found.step + 1} iterations allowed; {done} of {clips} clips done."
+    return f"Ended after the {found.step + 1} iterations allowed; {done} of {clips} {what} done."

@@ -8,7 +8,8 @@ over the numbers behind Z (:mod:`setpoint.restoration.video.seeds`). The pixel t
 warm-up: frames that show nothing yet agree best where they are blank. Clips do not touch each
 other, as Adam moves every number by its own slope. What is selected is the iterate at the end of
 the window of least variance (ES-WMV, Wang et al. 2023, "Early stopping for deep image prior"), clip
-by clip.
+by clip. From a random seed a descent may end at another image that explains y nearly as well:
+several starts of a clip go side by side as if they were clips, and the one of least loss is taken.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Plan:
     warmup: int
     refine: int
     smoothing: float
+    starts: int = 1
 
     def pixel_at(self, step: int) -> float:
         """Weight of the warping error: 0 during the warm-up, then as long to its full height."""
@@ -57,8 +59,9 @@ class Plan:
 
 @dataclass(eq=False)
 class Kept:
-    """What a run keeps: the selected iterate of each clip, and the flow as last held."""
+    """What a run keeps: the selected iterate of each clip and start, and the flow as last held."""
 
+    loss: Tensor | None = None
     frames: Tensor | None = None
     seeds: Tensor | None = None
     residual: Tensor | None = None
@@ -69,7 +72,7 @@ class Kept:
 
     @torch.no_grad()
     def take(self, better: Tensor, **now: Tensor | None) -> None:
-        """Replace the clips that are better, (N,) bool, by what is there now."""
+        """Replace the clips that are better, (S N,) bool, by what is there now."""
         for name, value in now.items():
             if value is None:
                 continue
@@ -77,6 +80,12 @@ class Kept:
             chosen = better.reshape(-1, *([1] * (value.ndim - 1)))
             taken = value if held is None else torch.where(chosen, value, held)
             setattr(self, name, taken.detach().clone())
+
+    def least(self, starts: int) -> Tensor:
+        """(N,) long, for each clip the row of the start of least loss."""
+        assert self.loss is not None
+        loss = self.loss.reshape(starts, -1)
+        return loss.argmin(0) * loss.shape[1] + torch.arange(loss.shape[1], device=loss.device)
 
 
 @torch.enable_grad()
@@ -98,16 +107,17 @@ def search(
     y : torch.Tensor
         (N, T, ...).
     forward, prior, seeds, plan
-        The problem and its options.
+        The problem and its options; seeds are of S starts of N clips, start after start.
     motion : Motion or None
-        The flow to begin with.
+        The flow to begin with, of as many.
     estimate : callable or None
         What refines it.
     watch : Watch
         Is told every iterate.
     """
     kept, stop = Kept(motion=motion), WindowedVariance(plan.window, plan.patience)
-    unknowns = forward.start(len(y), y)  # one for all frames of a clip, or one for all clips
+    count = plan.starts * len(y)
+    unknowns = forward.start(count, y)  # one for all frames of a clip, or one for all clips
     watch.steps = plan.iterations
     moved = [*seeds.parameters]
     if unknowns is not None:
@@ -115,23 +125,24 @@ def search(
     adam = torch.optim.Adam(moved, lr=plan.rate)
     # what is judged is the whole loss: before all of it is in force nothing is over
     begin = 2 * plan.warmup if motion is not None or estimate is not None else 0
+    rows = torch.arange(count * y.shape[1], device=y.device)
     try:
         for step in range(plan.iterations):
-            z, slack = seeds()  # (N, T, d), (N,)
-            video, gaps = _measured(y, forward, prior, z, unknowns)
+            z, slack = seeds()  # (S N, T, d), (S N,)
+            video, gaps = _measured(y, forward, prior, z, rows, unknowns)
             if estimate is not None and plan.refines(step):
                 kept.motion = refined(kept.motion, video.detach(), estimate, plan.smoothing)
-            warping = gaps.new_zeros(len(y))
+            warping = gaps.new_zeros(count)
             if kept.motion is not None:
                 warping = discrepancy(video, kept.motion.forward, kept.motion.valid)
             fit = gaps.mean(1)
-            loss = fit + plan.pixel_at(step) * warping + plan.slack * slack  # (N,)
+            loss = fit + plan.pixel_at(step) * warping + plan.slack * slack  # (S N,)
             if step == begin:
                 stop = WindowedVariance(plan.window, plan.patience)
             # before the first full window the newest iterate is the best there is
             better = stop.update(step, video) | (stop.best_step < 0)
             kept.step = step
-            kept.take(better, frames=video, seeds=z, residual=gaps, unknowns=unknowns)
+            kept.take(better, loss=loss, frames=video, seeds=z, residual=gaps, unknowns=unknowns)
             more = {"warping": warping, "slack": slack, "variance": stop.variance}
             watch(step, video, loss, fit, **more)
             if step % LOOK == LOOK - 1 and _over(stop, loss, step) and step >= begin:
@@ -150,14 +161,14 @@ def search(
 
 
 def _measured(
-    y: Tensor, forward: Forward, prior: Prior, z: Tensor, unknowns: Tensor | None
+    y: Tensor, forward: Forward, prior: Prior, z: Tensor, rows: Tensor, unknowns: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Frames (N, T, C, H, W) of seeds (N, T, d), and their mean squared residuals (N, T)."""
-    sizes = y.shape[:2]
-    x = prior(z.reshape(-1, *prior.seed_shape))  # (NT, C, H, W)
+    """Frames (S N, T, C, H, W) of seeds (S N, T, d), and their mean squared residuals (S N, T)."""
+    sizes = z.shape[:2]
+    x = prior(z.reshape(-1, *prior.seed_shape))  # (S N T, C, H, W)
     if unknowns is not None:
-        unknowns = unknowns.expand(len(y), -1).repeat_interleave(sizes[1], 0)
-    gaps = forward.residual(x, y.flatten(0, 1), unknowns)
+        unknowns = unknowns.expand(sizes[0], -1).repeat_interleave(sizes[1], 0)
+    gaps = forward.residual_of(x, y.flatten(0, 1), rows, unknowns)
     return x.unflatten(0, sizes), gaps.unflatten(0, sizes)
 
 
