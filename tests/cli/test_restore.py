@@ -41,6 +41,11 @@ def stopping():
 
 def number():
     return 3
+
+def endless():
+    prior = make()
+    prior.range = (-float("inf"), float("inf"))
+    return prior
 """
 
 
@@ -162,6 +167,17 @@ def test_a_measurement_of_the_size_of_an_image_takes_a_frame_too(run, case, undr
     assert "--pad is for clean images and for measurements of their size" in result.stderr
 
 
+def test_a_measurement_as_small_as_the_images_before_their_frame_takes_none(run, case, undrawn):
+    small = np.load("clean.npy")[..., 3:9, 3:9]  # 6 × 6, as sr:2 of 12 × 12 is
+    np.save("y.npy", small)
+    args = ("restore", "y.npy", "--range", "0,1", "--operator", "sr:2", *SMOOTH, "--pad", 3)
+    result = run(*args, "--truth", "y.npy", "--iterations", 3, "--out", "run")
+    assert (result.exit_code, result.stderr) == (0, "")
+    with np.load("run/restored.npz") as arrays:
+        np.testing.assert_array_equal(arrays["measurement"], small)
+        assert arrays["truth"].shape == (3, 1, 12, 12)
+
+
 def test_masks_kernels_and_functions_of_ones_own(run, case, undrawn):
     mask = np.zeros((12, 12), np.uint8)
     mask[:, ::2] = 255
@@ -180,6 +196,84 @@ def test_masks_kernels_and_functions_of_ones_own(run, case, undrawn):
         if due is not None:
             with np.load("run/restored.npz") as arrays:
                 np.testing.assert_allclose(arrays["measurement"], due.numpy(), atol=1e-6)
+
+
+def test_truth_and_measurement_in_one_file(run, case, undrawn):
+    y = (0.5 * case + 0.25).numpy()
+    np.savez("both.npz", measurement=y, truth=case.numpy())
+    args = ("restore", "both.npz", "--array", "measurement", "--operator", "gaussian-blur:0.5",
+            *SMOOTH, "--range", "0,1", "--truth", "both.npz", "--iterations", 3)  # fmt: skip
+    result = run(*args, "--out", "run", "--truth-array", "truth")
+    assert (result.exit_code, result.stderr) == (0, "")
+    with np.load("run/restored.npz") as arrays:
+        np.testing.assert_allclose(arrays["truth"], case.numpy(), atol=1e-6)
+        np.testing.assert_allclose(arrays["measurement"], y, atol=1e-6)
+    result = run(*args)
+    assert result.exit_code == 2
+    assert "holds measurement, truth; say which, --truth-array NAME." in result.stderr
+
+
+def test_truth_alone_in_a_file_needs_no_name(run, case):
+    np.savez("both.npz", measurement=case.numpy(), other=case.numpy())
+    np.savez("one.npz", clean=case.numpy())
+    result = run("restore", "both.npz", "--array", "measurement", "--operator", "gaussian-blur:0.5",
+                 *SMOOTH, "--range", "0,1", "--truth", "one.npz", "--iterations", 3)  # fmt: skip
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_one_mask_for_each_image(run, case, undrawn):
+    masks = np.random.default_rng(1).random((3, 12, 12)) > 0.5
+    np.save("masks.npy", masks)
+    args = ("restore", "clean.npy", "--range", "0,1", "--operator", "mask:masks.npy", *SMOOTH)
+    args = (*args, "--iterations", 3)
+    for at, more in enumerate(((), ("--simulate", "--noise", "none"), ("--first", 2))):
+        result = run(*args, *more, "--out", f"run{at}")
+        assert (result.exit_code, result.stderr) == (0, "")
+        with np.load(f"run{at}/restored.npz") as arrays:
+            count = 2 if more[:1] == ("--first",) else 3
+            due = case.numpy() * masks[:, None]
+            np.testing.assert_allclose(arrays["measurement"], due[:count], atol=1e-6)
+    for count, said in ((1, "1 image:"), (2, "2 images:")):
+        np.save("clean.npy", case.numpy()[:count])
+        result = run(*args)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"--operator mask:masks.npy holds 3 masks and IN {said}" in result.stderr
+
+
+def test_a_mask_in_colour_is_a_sentence_about_the_mask(run, case):
+    Image.fromarray(np.full((12, 12, 3), 255, np.uint8)).save("mask.png")
+    result = run("restore", "pngs", "--operator", "mask:mask.png", *SMOOTH)
+    assert result.exit_code == 2
+    assert "it is a colour image, and a mask is a grey one" in result.stderr
+
+
+def test_a_colour_png_is_not_three_grey_ones(run, case):
+    Image.fromarray(np.full((12, 12, 3), 99, np.uint8)).save("rgb.png")
+    for more in ((), ("--simulate", "--noise", "none")):
+        result = run("restore", "rgb.png", "--operator", "gaussian-blur:0.5", *SMOOTH, *more)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "it is a colour image, and the prior makes grey ones" in result.stderr
+
+
+def test_a_prior_without_ends_takes_floats_as_they_stand(run, case, undrawn):
+    endless = ("--operator", "gaussian-blur:0.5", "--prior", "brought_priors:endless")
+    args = ("restore", "clean.npy", *endless, "--iterations", 3)
+    result = run(*args, "--noise", "gaussian:0.02", "--out", "run")
+    assert (result.exit_code, result.stderr) == (0, "")
+    with np.load("run/restored.npz") as arrays:
+        np.testing.assert_array_equal(arrays["measurement"], case.numpy())
+    told = json.loads(open("run/restoration.json").read())
+    assert (told["range"], told["noise"]) == (["-inf", "inf"], "gaussian:0.02")
+    for source, more, said in (
+        ("clean.npy", ("--range", "0,1"), "in the prior's own units, as .npy or .npz, and leave "),
+        ("pngs", (), "has the range 0,255, and the prior's, -inf,inf, has no ends"),
+        ("clean.npy", ("--truth", "clean.npy"), "a score needs two ends"),
+        ("clean.npy", ("--simulate", "--noise", "none"), "or leave --simulate out"),
+        ("clean.npy", ("--pad", 1), "says nothing of how dark a frame is: leave --pad out"),
+    ):
+        result = run("restore", source, *endless, *more)
+        assert (result.exit_code, result.stdout) == (2, ""), more
+        assert said in result.stderr
 
 
 def test_what_a_drawn_mask_hides_is_not_read(run, case, undrawn, flat):
@@ -268,6 +362,12 @@ MISTAKES = {
     "beyond": (("clean.npy", "--range", "0,0.5"), "beyond its range 0,0.5"),
     "array": (("two.npz",), "holds a, b; say which, --array NAME."),
     "no array": (("two.npz", "--array", "c"), 'holds a, b and no "c"'),
+    "truth array": (("pngs", "--truth-array", "a"), "--truth-array is for the file of --truth"),
+    "training array": (("pngs", "--training-array", "a"), "--training-array is for the file of"),
+    "which training": (
+        ("pngs", "--method", "nearest", "--training", "two.npz"),
+        "holds a, b; say which, --training-array NAME.",
+    ),
     "size": (("pngs", "--pad", "1"), "images of 1 × 10 × 10 are due here"),
     "operator": (("pngs", "--operator", "inpant:0.7"), "did you mean inpaint?"),
     "numbers": (("pngs", "--operator", "sr:x"), "holds something that is no number"),
@@ -320,9 +420,29 @@ def test_a_measurement_that_is_no_image_is_taken_as_it_stands(run, case):
     np.save("y.npy", operator(case).numpy())
     args = ("restore", "y.npy", "--operator", "phase:2", *SMOOTH, "--iterations", 3)
     assert run(*args).exit_code == 0
-    result = run(*args, "--range", "0,1")
+    for more in ((), ("--truth", "pngs")):  # bytes say their range
+        result = run(*args, "--range", "0,1", *more)
+        assert result.exit_code == 2
+        assert "--range is not needed: phase:2 does not give an image" in result.stderr
+    np.save("y.npy", operator(case).byte().numpy())
+    result = run(*args)
     assert result.exit_code == 2
-    assert "does not give an image" in result.stderr
+    assert "does not give an image, and the range of" in result.stderr
+
+
+def test_a_truth_of_floats_beside_what_is_no_image(run, case, undrawn):
+    operator = as_operator("phase:2", shape=(1, 12, 12))
+    np.save("y.npy", operator(case).numpy())
+    np.save("x.npy", 255 * case.numpy())
+    args = ("restore", "y.npy", "--operator", "phase:2", *SMOOTH, "--iterations", 3)
+    result = run(*args, "--truth", "x.npy")
+    assert result.exit_code == 2
+    assert "state it: --range LOW,HIGH" in result.stderr
+    result = run(*args, "--truth", "x.npy", "--range", "0,255", "--out", "run")
+    assert (result.exit_code, result.stderr) == (0, "")
+    with np.load("run/restored.npz") as arrays:
+        np.testing.assert_array_equal(arrays["measurement"], np.load("y.npy"))
+        np.testing.assert_allclose(arrays["truth"], case.numpy(), atol=1e-6)
 
 
 def test_a_run_is_replaced_by_force_only(run, case, undrawn):

@@ -93,6 +93,74 @@ def test_modes_of_png(tmp_path, mode, channels):
         np.testing.assert_array_equal(values[0], BYTES)
 
 
+def test_a_png_is_one_image_whatever_its_channels(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "a.png", tmp_path / "folder" / "a.png"):
+        Image.fromarray(np.dstack([BYTES, BYTES, 255 - BYTES])).save(path)
+    for path in (tmp_path / "a.png", tmp_path / "folder"):
+        assert read_pictures(path, COLOUR).values.shape == (1, *COLOUR)
+        for due in (GREY, GREY[1:]):
+            with pytest.raises(DataError, match=r"has shape \(3, 6, 5\); images of"):
+                read_pictures(path, due)
+        with pytest.raises(DataError, match="it is a colour image, and the prior makes grey ones"):
+            read_pictures(path, GREY)
+    Image.fromarray(BYTES).save(tmp_path / "grey.png")
+    np.testing.assert_array_equal(read_pictures(tmp_path / "grey.png", (6, 5)).values, [BYTES])
+    with pytest.raises(DataError, match="it is a grey image, and the prior makes colour ones"):
+        read_pictures(tmp_path / "grey.png", COLOUR)
+
+
+def test_a_palette_of_greys_is_grey_where_that_is_due(tmp_path):
+    Image.fromarray(BYTES).convert("P").save(tmp_path / "grey.png")
+    found = read_pictures(tmp_path / "grey.png", GREY).values
+    np.testing.assert_array_equal(found, BYTES[None, None])
+    assert read_pictures(tmp_path / "grey.png", COLOUR).values.shape == (1, *COLOUR)
+    colours = Image.fromarray(BYTES % 2).convert("P")
+    colours.putpalette([255, 0, 0, 0, 255, 0])
+    colours.save(tmp_path / "colours.png")
+    Image.fromarray(BYTES).convert("RGB").save(tmp_path / "rgb.png")
+    for name in ("colours.png", "rgb.png"):
+        with pytest.raises(DataError, match="it is a colour image"):
+            read_pictures(tmp_path / name, GREY)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    for name, value in (("a.png", 1), ("a.PNG", 2), ("b.png", 3)):
+        Image.fromarray(np.full((6, 5), value, np.uint8)).save(tmp_path / name, format="PNG")
+    if len(list(tmp_path.iterdir())) < 3:
+        pytest.skip("this disk does not tell a.png from a.PNG")
+    assert read_pictures(tmp_path, GREY, first=1).names == ("a",)
+    with pytest.raises(FileError, match=r'"a\.PNG" and "a\.png" .* are both called "a"'):
+        read_pictures(tmp_path, GREY)
+
+
+ENDLESS = [(-np.inf, np.inf), (0.0, np.inf)]
+
+
+@pytest.mark.parametrize("box", ENDLESS)
+def test_a_range_without_ends_takes_floats_as_they_stand(tmp_path, box):
+    values = np.linspace(-3, 700, 30).reshape(6, 5)
+    np.save(tmp_path / "a.npy", values)
+    found = read_pictures(tmp_path / "a.npy", GREY)
+    np.testing.assert_array_equal(found.within(box)[0, 0], values.astype(np.float32))
+    with pytest.raises(DataError, match="has no ends to bring it to: give floats in the prior's"):
+        found.within(box, (0.0, 255.0))
+    np.save(tmp_path / "b.npy", BYTES)
+    with pytest.raises(DataError, match=r"has the range 0,255, and the prior's, .*,inf, has no"):
+        read_pictures(tmp_path / "b.npy", GREY).within(box)
+
+
+def test_the_sentence_about_several_arrays_names_its_option(tmp_path):
+    np.savez(tmp_path / "two.npz", x=BYTES, y=BYTES)
+    for option, said in (
+        ("--truth-array", "say which, --truth-array NAME."),
+        (None, "give a file that holds one."),
+    ):
+        with pytest.raises(FileError) as error:
+            read_pictures(tmp_path / "two.npz", GREY, option=option)
+        assert str(error.value).endswith(f"holds x, y; {said}")
+
+
 def test_a_folder_is_read_by_name(tmp_path):
     for name, value in (("b", 2), ("a", 1), ("c", 3)):
         Image.fromarray(np.full((6, 5), value, np.uint8)).save(tmp_path / f"{name}.png")

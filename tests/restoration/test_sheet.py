@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -66,6 +67,43 @@ def test_the_sheet_says_how_many_it_leaves_out(found):
     assert len(figure.axes) == 2 * 4
     assert "the first 2 of 3 images" in figure._supxlabel.get_text()
     figure.savefig(io.BytesIO(), format="png")
+
+
+def test_complex_measurements_are_drawn_by_their_size(recwarn):
+    prior, truth = make(), images(2)
+    y = torch.fft.fft2(truth)
+    found = compare(y, torch.fft.fft2, prior, ["dmplug"], iterations=2)
+    panel = panels(found, 0)[0]
+    assert panel.caption == "sizes, log scale"
+    size = torch.log1p(y[0, 0].abs())
+    np.testing.assert_allclose(panel.shades[..., 0], size / size.max(), atol=1e-6)
+    assert not recwarn.list
+
+
+def test_names_are_no_formulas(found):
+    names = ("a$_$b", "$x", "$\\nothing$")
+    figure = found.plot(names, count=2)
+    figure.savefig(io.BytesIO(), format="png")
+    drawn = [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel()]
+    assert drawn == ["a$_$b", "$x"]
+    texts = [figure._supxlabel]
+    for ax in figure.axes:
+        texts += [ax.title, ax.xaxis.label, ax.yaxis.label]
+    assert not any(text.get_parse_math() for text in texts if text.get_text())
+
+
+@pytest.mark.parametrize("box", [(-math.inf, math.inf), (0.0, math.inf)])
+def test_a_range_without_ends_is_saved(tmp_path, box):
+    truth, prior = images(2), make()
+    prior.range = box
+    operator = as_operator("inpaint:0.5", shape=prior.shape, batch=2)
+    place = compare(operator(truth), operator, prior, ["dmplug"], iterations=3).save(tmp_path / "r")
+    told = json.loads((place / "restoration.json").read_text())
+    assert [float(end) for end in told["range"]] == list(box)
+    page = (place / "restoration.html").read_text(encoding="utf-8")
+    assert "and inf</dd>" in page
+    shown = np.asarray(Image.open(place / "dmplug" / "0.png"))
+    assert np.ptp(shown) > 0  # over the values that the images have
 
 
 def test_a_folder(found, tmp_path):

@@ -1,10 +1,12 @@
 """What ``setpoint restore`` works on: files, options and names as tensors, an operator, a prior.
 
-Everything is brought to the declared range of the prior; nothing about ranges or noise is guessed.
+Everything is brought to the declared range of the prior, or taken as it stands where that has no
+ends; nothing about ranges or noise is guessed.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +18,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, FileError, KindError, SetpointError
 from setpoint.cli.brought import called, imported
+from setpoint.cli.output import count
 from setpoint.restoration.noise import as_noise
 from setpoint.restoration.operators import OPERATORS, Blur, Inpaint, as_operator
 from setpoint.restoration.pictures import Pictures, padded, read_pictures
@@ -38,6 +41,7 @@ class Asked:
     prior: str
     noise: str
     truth: Path | None
+    truth_array: str | None
     simulate: bool
     through: str | None
     hidden: bool
@@ -78,6 +82,7 @@ class Measured:
         """What was asked, in words for the record."""
         low, high = self.prior.range
         units = f" (in units of the range {low:g} to {high:g})" if ":" in asked.noise else ""
+        units = units if math.isfinite(high - low) else ""
         hidden = ", not told to the methods" if asked.hidden else ""
         through = f", simulated through {asked.through}" if asked.through else ""
         simulated = " (clean, measured here)" if asked.simulate else ""
@@ -97,12 +102,14 @@ def measured(asked: Asked) -> Measured:
     _agree(asked)
     prior = read_prior(asked.prior, asked.device)
     box = tuple(prior.range)
+    _check_ends(asked, box)
     noise = _noise(asked.noise, box)
     pictures, framed = _read(asked, prior)
     batch = len(pictures["source"].values)
-    make = partial(read_operator, prior=prior, seed=asked.seed, batch=batch, pad=asked.pad)
+    make = partial(read_operator, prior=prior, asked=asked, batch=batch)
     operator = make(asked.operator, option="--operator")
-    tensors = _Tensors(asked, box, pictures, framed)
+    kind = "image" if asked.simulate else getattr(operator, "output", "unknown")
+    tensors = _Tensors(asked, box, pictures, framed, kind)
     if asked.simulate:
         truth = tensors.clean("source")
         seen_by = operator if asked.through is None else make(asked.through, option="--through")
@@ -147,6 +154,28 @@ def _agree(asked: Asked) -> None:
         raise KindError("--training is for the method nearest; add it: --method …,nearest.")
     if asked.nearest and asked.training is None:
         raise KindError("the method nearest looks among training images: say --training FILE.")
+    for name, array, file in (
+        ("truth", asked.truth_array, asked.truth),
+        ("training", asked.training_array, asked.training),
+    ):
+        if array is not None and file is None:
+            raise KindError(f"--{name}-array is for the file of --{name}; say both or neither.")
+
+
+def _check_ends(asked: Asked, box: Range) -> None:
+    """Scores, and black, where the range of the prior has no ends."""
+    low, high = box
+    if math.isfinite(high - low):
+        return
+    said = f"--prior {asked.prior} declares the range {low:g},{high:g}"
+    for name, given in (("truth", asked.truth is not None), ("simulate", asked.simulate)):
+        if given:
+            raise KindError(
+                f"{said}, and a score needs two ends: declare them there, such as range=(0.0, "
+                f"1.0), or leave --{name} out."
+            )
+    if asked.pad and not math.isfinite(low):
+        raise KindError(f"{said}, which says nothing of how dark a frame is: leave --pad out.")
 
 
 def _noise(spec: str, box: Range) -> Any:
@@ -178,18 +207,23 @@ def read_prior(name: str, device: str) -> Any:
     return load_prior(name, device=device)
 
 
-def read_operator(
-    spec: str, *, prior: Any, seed: int, batch: int | None, option: str, pad: int = 0
-) -> Any:
+def read_operator(spec: str, *, prior: Any, asked: Asked, batch: int | None, option: str) -> Any:
     """An operator by name, a mask or a kernel in a file, or a function of the user."""
     head, colon, rest = spec.partition(":")
     if colon and head == "mask":
-        return Inpaint(torch.from_numpy(_mask(Path(rest), prior.shape, pad)))
+        masks = _mask(Path(rest), prior.shape, asked)
+        if batch is not None and len(masks) not in (1, batch):
+            raise DataError(
+                f"{option} {spec} holds {len(masks)} masks and IN {count(batch, 'image')}: give "
+                "one mask for each image, or one for all."
+            )
+        return Inpaint(torch.from_numpy(masks))
     if colon and head == "kernel":
         return Blur(torch.from_numpy(_kernel(Path(rest))))
     if head not in OPERATORS and _FUNCTION.fullmatch(spec):
         return as_operator(imported(spec, option), shape=prior.shape)
-    return as_operator(spec, shape=prior.shape, seed=seed, batch=batch, range=tuple(prior.range))
+    box = tuple(prior.range)
+    return as_operator(spec, shape=prior.shape, seed=asked.seed, batch=batch, range=box)
 
 
 def seen(operator: Any, x: Tensor) -> Tensor:
@@ -214,35 +248,31 @@ def _read(asked: Asked, prior: Any) -> tuple[dict[str, Pictures], bool]:
     shape = tuple(prior.shape)
     clean = (shape[0], *(side - 2 * asked.pad for side in shape[1:]))
     files = {"truth": asked.truth, "training": asked.training}
-    arrays = {"truth": asked.array, "training": asked.training_array}
-    if asked.simulate:
-        due = clean
-    else:
+    arrays = {"truth": asked.truth_array, "training": asked.training_array}
+    due, framed = clean, True
+    if not asked.simulate:
         single = read_operator(
-            asked.operator,
-            prior=prior,
-            seed=asked.seed,
-            batch=None,
-            option="--operator",
-            pad=asked.pad,
+            asked.operator, prior=prior, asked=asked, batch=None, option="--operator"
         )
+        take = getattr(single, "take", None)
+        single = take([0]) if callable(take) else single  # of a mask for each image, the first
         at = next((p.device for p in _parameters(prior)), torch.device(asked.device))
         blank = torch.full((1, *shape), float(max(prior.range[0], 0.0)), device=at)
         due = tuple(seen(single, blank).shape[1:])
-        if due == shape and getattr(single, "output", "") == "image":
+        framed = due == shape and getattr(single, "output", "") == "image"
+        if framed:
             due = clean  # a frame of dark pixels is taken as measured
         elif asked.pad and not (asked.truth or asked.training):
             raise KindError(
                 f"--pad is for clean images and for measurements of their size; {asked.operator} "
                 f"gives {' × '.join(map(str, due))}."
             )
-    made = {"source": _sized(asked.source, due, asked.array, asked.first, asked)}
+    made = {"source": _sized(asked.source, due, asked, asked.first, "--array", asked.array)}
     for name, path in files.items():
         if path is not None:
             first = asked.first if name == "truth" else None
-            array = arrays[name] if path.suffix == ".npz" else None
-            made[name] = _sized(path, clean, array, first, asked)
-    return made, due == clean
+            made[name] = _sized(path, clean, asked, first, f"--{name}-array", arrays[name])
+    return made, framed
 
 
 def _parameters(prior: Any) -> Any:
@@ -250,11 +280,16 @@ def _parameters(prior: Any) -> Any:
 
 
 def _sized(
-    path: Path, due: tuple[int, ...], array: str | None, first: int | None, asked: Asked
+    path: Path,
+    due: tuple[int, ...],
+    asked: Asked,
+    first: int | None,
+    option: str,
+    array: str | None,
 ) -> Pictures:
     """Read; where a frame of dark pixels would make a clean image fit, say so."""
     try:
-        return read_pictures(path, due, array=array, first=first)
+        return read_pictures(path, due, array=array, first=first, option=option)
     except DataError as error:
         if asked.pad or "28, 28" not in str(error) or due[1:] != (32, 32):
             raise
@@ -269,6 +304,7 @@ class _Tensors:
     box: Range
     pictures: dict[str, Pictures]
     framed: bool  # whether IN takes the frame of --pad
+    kind: str  # of what IN holds: "image", "other" or "unknown"
 
     def stated(self, pictures: Pictures) -> Range | None:
         """--range, for files whose numbers do not say theirs."""
@@ -279,7 +315,7 @@ class _Tensors:
         pictures = self.pictures[name]
         values = pictures.within(self.box, self.stated(pictures))
         low, high = self.box
-        edge = EDGE * (high - low)
+        edge = EDGE * (high - low)  # infinite where the range has no ends: nothing is beyond it
         if values.min() < low - edge or values.max() > high + edge:
             given = pictures.known(self.stated(pictures))
             raise DataError(
@@ -292,15 +328,13 @@ class _Tensors:
     def measurement(self, operator: Any) -> Tensor:
         """IN in the units of A(x), hidden pixels as 0."""
         pictures = self.pictures["source"]
-        kind = getattr(operator, "output", "unknown")
         known = pictures.range or self.asked.range
-        if kind == "other" and known is not None:
-            why = "--range was given" if pictures.range is None else "its range is that of images"
+        if self.kind == "other" and pictures.range is not None:
             raise DataError(
-                f"{self.asked.operator} does not give an image, and {why}: its numbers are taken "
-                "as they stand, floats in an .npy or .npz."
+                f"{self.asked.operator} does not give an image, and the range of {pictures.source} "
+                "is that of images: its numbers are taken as they stand, floats in an .npy or .npz."
             )
-        if kind == "other" or (kind != "image" and known is None):
+        if self.kind == "other" or (self.kind != "image" and known is None):
             values = pictures.values.astype("float32")
         else:
             values = pictures.within(self.box, self.stated(pictures))
@@ -312,9 +346,15 @@ class _Tensors:
 
     def check_range(self) -> None:
         """--range is for some file."""
-        if self.asked.range is None or any(p.range is None for p in self.pictures.values()):
+        unsaid = [name for name, held in self.pictures.items() if held.range is None]
+        if self.asked.range is None or any(n != "source" or self.kind != "other" for n in unsaid):
             return
         held = self.pictures["source"]
+        if unsaid:
+            raise DataError(
+                f"--range is not needed: {self.asked.operator} does not give an image, and the "
+                f"numbers of {held.source} are taken as they stand. Leave it out."
+            )
         low, high = held.known()
         raise DataError(
             f"--range is not needed: {held.source} holds {held.values.dtype}, whose range is "
@@ -332,14 +372,19 @@ def _notes(asked: Asked) -> tuple[str, ...]:
     return ()
 
 
-def _mask(path: Path, shape: tuple[int, ...], pad: int) -> Any:
+def _mask(path: Path, shape: tuple[int, ...], asked: Asked) -> Any:
     """White (the top of its range, or true) is seen; so is the frame of --pad."""
-    pictures = read_pictures(path, (1, *(side - 2 * pad for side in shape[1:])))
+    due = (1, *(side - 2 * asked.pad for side in shape[1:]))
+    try:
+        pictures = read_pictures(path, due, first=asked.first, option=None)
+    except DataError as error:
+        said = str(error).replace("the prior makes grey ones", "a mask is a grey one")
+        raise DataError(said) from error
     low, high = pictures.known((0.0, 1.0) if pictures.range is None else None)
     values = (pictures.values - low) / (high - low)
     if not ((values == 0) | (values == 1)).all():
         raise DataError(f'the mask "{path}" holds greys; white is seen, black is hidden.')
-    return padded(values, pad, 1.0).astype(bool)
+    return padded(values, asked.pad, 1.0).astype(bool)
 
 
 def _kernel(path: Path) -> Any:

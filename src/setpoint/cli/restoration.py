@@ -57,6 +57,7 @@ DATA, SEARCH = "Data", "Search"
 _WORDS = (
     (r"state the range, such as", "state it: --range LOW,HIGH, such as"),
     (r"range ([-\d.,e+]+) was stated\. Leave it out", r"--range \1 was stated. Leave it out"),
+    (r"and state no range", "and leave --range out"),
     (r"say force to replace it", "say --force to replace it"),
     (r"give them as training=", "give them as --training FILE"),
     (r"^iterations ", "--iterations "),
@@ -100,6 +101,10 @@ def restore(
         Path | None,
         typer.Option(metavar="FILE", help="Clean images, for scores.", rich_help_panel=DATA),
     ] = None,
+    truth_array: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of the array in that .npz.", rich_help_panel=DATA),
+    ] = None,
     simulate: Annotated[
         bool,
         typer.Option(
@@ -134,7 +139,7 @@ def restore(
     ] = None,
     array: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of the array in an .npz.", rich_help_panel=DATA),
+        typer.Option(metavar="NAME", help="Of the array in IN, an .npz.", rich_help_panel=DATA),
     ] = None,
     first: Annotated[
         int | None,
@@ -183,6 +188,7 @@ def restore(
             prior=prior,
             noise=noise,
             truth=truth,
+            truth_array=truth_array,
             simulate=simulate,
             through=through,
             hidden=hide_noise,

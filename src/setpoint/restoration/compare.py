@@ -7,6 +7,7 @@ first is called better than the second where the paired difference exceeds two s
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error
+from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error, read_truth
+from setpoint.restoration.intake import read_measurement, read_prior
 from setpoint.restoration.options import checked_options
 from setpoint.restoration.record import Restored
 from setpoint.restoration.restoring import METHODS, restore
@@ -70,9 +72,13 @@ class Compared:
         return ranked[0] if ranked else None
 
     def ranking(self) -> list[str]:
-        """Methods by mean PSNR at the selected iterate, the best first; empty without the truth."""
-        means = {name: float(found.psnr.mean()) for name, found in self.evaluations.items()}
-        return sorted(means, key=lambda name: -means[name])
+        """Methods by mean PSNR at the selected iterate, the best first; empty without the truth.
+
+        Means that are infinite are told apart by the number of images met exactly, then by the
+        mean of the others.
+        """
+        keys = {name: _standing(found.psnr) for name, found in self.evaluations.items()}
+        return sorted(keys, key=lambda name: keys[name], reverse=True)
 
     def lead(self) -> tuple[float, float | None] | None:
         """How far the first is before the second: mean paired difference in dB, standard error."""
@@ -113,11 +119,18 @@ class Compared:
         gap, error = lead
         if gap == 0:
             return f"{ranked[0]} and {ranked[1]} have the same PSNR at the selected iterate."
+        many = len(self.evaluations[ranked[0]].psnr)
         ahead = f"{best}, {gap:.2f} dB before {ranked[1]}"
+        if many > 1 and not math.isfinite(gap):
+            exact = [int(self.evaluations[name].psnr.isinf().sum()) for name in ranked[:2]]
+            return (
+                f"{ranked[0]} meets the truth exactly on {exact[0]:,} of {many:,} images, "
+                f"{ranked[1]} on {exact[1]:,}: PSNR is infinite there, so the difference of the "
+                "two has no size and no standard error."
+            )
         if error is None:
             return f"{ahead}, on one image: that says nothing of others."
         if gap > SURE * error:
-            many = len(self.evaluations[ranked[0]].psnr)
             return f"{ahead} (s.e. of the paired difference {error:.2f} dB, {many:,} images)."
         return (
             f"{ahead}, which is within two standard errors ({error:.2f} dB): on so few images the "
@@ -199,7 +212,8 @@ def compare(
     methods : sequence of str
         Names in ``METHODS``.
     truth : tensor (B, C, H, W), optional
-        For the scores. It is taken out after the last method is done, and no method sees it.
+        For the scores, floats in the range of the prior, which then has two ends. It is looked
+        over before the first method begins and used after the last is done; no method sees it.
     trail : int
         Every so many iterates one is kept for the oracle, where there is a truth; 0 keeps none.
     training : tensor (N, C, H, W), optional
@@ -222,6 +236,8 @@ def compare(
     if strange:
         raise KindError(f'options= names "{strange[0]}", which is none of {listing(names, 20)}.')
     given = {name: _options(name, training, iterations, options) for name in names}
+    if truth is not None:
+        _check_truth(truth, y, prior)
     kept = trail if truth is not None else 0
     restored: dict[str, Restored] = {}
     failed: dict[str, str] = {}
@@ -263,6 +279,32 @@ def compare(
     return Compared(
         restored, scores, failed, torch.as_tensor(y), shown, noise, stopped, tuple(names)
     )
+
+
+def _check_truth(truth: Any, y: Any, prior: Any) -> None:
+    """What a score would refuse is refused before the work is done."""
+    low, high = read_prior(prior)
+    if not math.isfinite(high - low):
+        raise DataError(
+            f"a score needs the range of the images, and the prior declares ({low:g}, {high:g}); "
+            "declare two ends there, such as range=(0.0, 1.0), or leave truth out."
+        )
+    truth, due = read_truth(truth), (len(read_measurement(y)), *prior.shape)
+    if tuple(truth.shape) != due:
+        raise DataError(f"the truth has shape {tuple(truth.shape)}, and {due} will be restored.")
+    bad = ~truth.flatten(1).isfinite().all(1)
+    if bool(bad.any()):
+        raise DataError(
+            f"the truth of image {int(bad.nonzero()[0])} holds values that are no numbers; there "
+            "is no score of them."
+        )
+
+
+def _standing(psnr: Tensor) -> tuple[float, int, float]:
+    """What methods are ranked by: mean, images met exactly, mean of the others."""
+    exact = psnr.isinf()
+    rest = psnr[~exact]
+    return float(psnr.mean()), int(exact.sum()), float(rest.mean()) if len(rest) else 0.0
 
 
 def checked_methods(methods: Sequence[str]) -> list[str]:

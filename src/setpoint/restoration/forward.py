@@ -6,6 +6,8 @@ The unknowns of a blind operator are one row for each image where the operator s
 (``operator.unknowns(batch, like)``), and the trainable parameters of a module otherwise, shared by
 the whole batch. A module is never written to: it is called with other parameters in place of its
 own.
+
+A complex measurement is two real ones (:mod:`.parts`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from setpoint._core.errors import DataError
 from setpoint.restoration.operators.observed import observed_entries
+from setpoint.restoration.operators.physics import Physics
+from setpoint.restoration.parts import as_real, mask_of_parts
 
 
 class Forward:
@@ -44,18 +49,28 @@ class Forward:
         range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.operator = operator
+        self.parts = y.is_complex()
         self.observed = _mask(operator, y)
         if self.observed is None and shape is not None:
             with torch.no_grad():
                 found = observed_entries(operator, y, shape, range)
             self.observed = None if found is None else found.to(y.real.dtype)
+        y = as_real(y)
         self.own = _parameters(operator)
         self._rows: _Rows | None = None
         self.per_image = hasattr(operator, "unknowns")
+        # an operator of ours, which takes any rows of a batch
+        self.ours = hasattr(operator, "output") and not isinstance(operator, Physics)
         if self.observed is None:
-            self.count: Tensor = y.real.new_full((1,), y[0].numel())
+            self.count: Tensor = y.new_full((1,), y[0].numel())
         else:
             self.count = self.observed.flatten(1).sum(1)
+            empty = (self.count == 0).nonzero()
+            if len(empty):
+                raise DataError(
+                    f"nothing of image {int(empty[0])} is seen: the operator hides all of it; "
+                    "leave the image out"
+                )
 
     @property
     def blind(self) -> bool:
@@ -72,14 +87,14 @@ class Forward:
         return flat.to(like)[None].clone()
 
     def __call__(self, x: Tensor, unknowns: Tensor | None = None) -> Tensor:
-        """A(x), or A(x, u)."""
+        """A(x), or A(x, u), in real numbers."""
         if unknowns is None or not self.blind:
-            return self.operator(x)
+            return as_real(self.operator(x))
         if self.per_image:
-            return self.operator(x, unknowns)
+            return as_real(self.operator(x, unknowns))
         module: Any = self.operator
         kept = {name: value.clone() for name, value in module.named_buffers()}
-        return functional_call(module, {**kept, **self._named(unknowns)}, (x,))
+        return as_real(functional_call(module, {**kept, **self._named(unknowns)}, (x,)))
 
     def residual(self, x: Tensor, y: Tensor, unknowns: Tensor | None = None) -> Tensor:
         """Mean squared residual of each image, (B,)."""
@@ -101,12 +116,24 @@ class Forward:
         where it is small, 2 b |e| where it is large.
         """
         seen = self._seen(rows, y)
-        if self.per_image or (hasattr(self.operator, "output") and not self.own):
-            made = seen.operator(*((x,) if unknowns is None else (x, unknowns)))
+        if self.ours and not self.own:
+            made = as_real(seen.operator(*((x,) if unknowns is None else (x, unknowns))))
         else:
-            full = x.new_zeros(seen.copies * len(y), *x.shape[1:]).index_copy(0, rows, x)
-            made = torch.cat([self(part, unknowns) for part in full.split(len(y))])[rows]
+            made = self._placed(x, y, rows, seen.copies, unknowns)
         return _mean_square(made - seen.y, seen.observed, seen.count, bend)
+
+    def _placed(
+        self, x: Tensor, y: Tensor, rows: Tensor, copies: int, unknowns: Tensor | None
+    ) -> Tensor:
+        """A of some rows, each at its place in a full batch; the other places are left empty."""
+        full = x.new_zeros(copies * len(y), *x.shape[1:]).index_copy(0, rows, x)
+        own: list[Tensor | None] = [unknowns] * copies
+        start = self.start(len(y), y) if self.per_image else None
+        if unknowns is not None and start is not None:
+            placed = start.to(unknowns).repeat(copies, 1).index_copy(0, rows, unknowns)
+            own = list(placed.split(len(y)))
+        parts = zip(full.split(len(y)), own, strict=True)
+        return torch.cat([self(part, row) for part, row in parts])[rows]
 
     def _seen(self, rows: Tensor, y: Tensor) -> _Rows:
         """The operator and the measurements of some rows; made once while the rows are the same."""
@@ -158,7 +185,7 @@ def _mean_square(
 ) -> Tensor:
     if observed is not None:
         apart = torch.where(observed > 0, apart, torch.zeros_like(apart))
-    squared = apart.real**2 + apart.imag**2 if apart.is_complex() else apart**2
+    squared = apart**2
     if bend is not None:
         squared = 2 * bend**2 * (torch.sqrt(1 + squared / bend**2) - 1)
     return squared.flatten(1).sum(1) / count
@@ -171,8 +198,8 @@ def _parameters(operator: Any) -> dict[str, nn.Parameter]:
 
 
 def _mask(operator: Any, y: Tensor) -> Tensor | None:
-    """What of y is observed, in its shape, or None for all of it."""
+    """What of y is observed, in the shape of its parts, or None for all of it."""
     mask = getattr(operator, "observed", None)
     if mask is None:
         return None
-    return torch.as_tensor(mask, device=y.device).to(y.real.dtype).expand(y.shape)
+    return mask_of_parts(torch.as_tensor(mask, device=y.device).to(y.real.dtype), y)

@@ -81,12 +81,22 @@ def read_measurement(y: Any) -> Tensor:
             f"y holds {y.dtype}, and its range cannot be known from that; give floats in the range "
             f"of the prior's images: {way}"
         )
+    if y.real.dtype not in (torch.float32, torch.float64):
+        raise KindError(
+            f"y holds {y.dtype}, too coarse for a search: give y.float(), and a prior in float32"
+        )
     if y.ndim < 2 or y.numel() == 0:
         raise DataError(
             f"y has shape {tuple(y.shape)}; it holds one measurement for each image, (B, …), one "
             "at least. One alone is y[None]"
         )
-    return y.detach()
+    return own(y)
+
+
+def own(y: Tensor) -> Tensor:
+    """Y without its history; of inference mode a copy, which gradients can be made of."""
+    with torch.inference_mode(False):
+        return y.detach().clone() if y.is_inference() else y.detach()
 
 
 def _check_hidden(y: Tensor, operator: Any) -> None:

@@ -25,6 +25,7 @@ from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.restoration.noise_level import estimate_sigma
 from setpoint.restoration.operators.images import read_bounded, read_number
+from setpoint.restoration.parts import as_real
 from setpoint.restoration.streams import normal_like, stream, uniform_like
 
 __all__ = ["Noise", "Gaussian", "Shot", "Speckle", "Impulse", "as_noise", "estimate_sigma"]
@@ -52,8 +53,12 @@ class Noise(ABC):
         """The clean measurement with noise on it; entries that are not observed are left alone.
 
         The same seed gives the same noise on every device and in every precision, and the first
-        images of a longer batch get what they would get alone.
+        images of a longer batch get what they would get alone. Of a complex y the real and the
+        imaginary part are measurements of their own: each carries noise of this level.
         """
+        if isinstance(y, Tensor) and y.is_complex():
+            seen = None if observed is None else observed[..., None]
+            return torch.view_as_complex(self.add(as_real(y), seed, seen))
         if not isinstance(y, Tensor) or not y.is_floating_point() or y.ndim < 2:
             what = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
             raise KindError(f"y is a tensor of floats (B, …); got {what}")

@@ -2,12 +2,14 @@
 
 The range of an 8-bit file is 0 to 255, that of a 16-bit png 0 to 65535, and booleans are 0 and 1.
 Floats and other whole numbers do not say theirs, so it has to be stated: a guess between [0, 1],
-[-1, 1] and [0, 255] that goes wrong spoils every figure without a word.
+[-1, 1] and [0, 255] that goes wrong spoils every figure without a word. Where the images asked for
+have a range without ends, there is nothing to convert to: numbers are taken as they stand.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -54,13 +56,26 @@ class Pictures:
         Parameters
         ----------
         box : (float, float)
-            Of the images that are asked for.
+            Of the images that are asked for. Where it has no ends, floats of which no range is
+            stated are taken as they stand, and others are refused.
         stated : (float, float), optional
             Range of the file where its numbers do not say it.
         """
+        if not math.isfinite(box[1] - box[0]):
+            return self._as_they_stand(box, stated)
         low, high = self.known(stated)
         factor = (box[1] - box[0]) / (high - low)
         return ((self.values.astype(np.float64) - low) * factor + box[0]).astype(np.float32)
+
+    def _as_they_stand(self, box: Range, stated: Range | None) -> np.ndarray:
+        known = self.range or stated
+        if known is not None:
+            raise DataError(
+                f"{self.source} has the range {_said(known)}, and the prior's, {_said(box)}, has "
+                "no ends to bring it to: give floats in the prior's own units, as .npy or .npz, "
+                "and state no range."
+            )
+        return self.values.astype(np.float32)
 
     def known(self, stated: Range | None = None) -> Range:
         """The range of the file: what its numbers say, else what was stated, else an error."""
@@ -80,20 +95,28 @@ class Pictures:
 
 
 def read_pictures(
-    path: Path, expected: Shape | None, *, array: str | None = None, first: int | None = None
+    path: Path,
+    expected: Shape | None,
+    *,
+    array: str | None = None,
+    first: int | None = None,
+    option: str | None = "--array",
 ) -> Pictures:
     """Read one image or several.
 
     Parameters
     ----------
     path : Path
-        A .png, .npy or .npz, or a folder of .png, which are read in the order of their names.
+        A .png, .npy or .npz, or a folder of .png, which are read in the order of their names. A
+        png is one image, and so has the channels that are due.
     expected : (C, H, W) or None
         Shape of one image, by which axes are told apart; None takes (N, C, H, W) alone.
     array : str, optional
         Name of the array of an .npz that holds several.
     first : int, optional
         Only so many images.
+    option : str or None
+        What the sentence about several arrays says to use; None where there is no such option.
     """
     if not path.exists():
         raise FileError(f'there is no file "{path}".')
@@ -101,13 +124,11 @@ def read_pictures(
         return _folder(path, expected, first)
     kind = path.suffix.lower()
     if kind == ".png":
-        values, box = read_png(path)
-        return Pictures(
-            _shaped(values, expected, f'"{path}"', None), (path.stem,), box, f'"{path}"'
-        )
+        values, box = _one(path, expected)
+        return Pictures(values, (path.stem,), box, f'"{path}"')
     if kind not in (".npy", ".npz"):
         raise FileError(f'"{path}" is not read: give {ENDINGS}.')
-    values = _array(path, array)
+    values = _array(path, array, option)
     if values.dtype.kind not in "buif":
         raise FileError(f'"{path}" holds {values.dtype}; images are numbers.')
     if not np.isfinite(values).all():
@@ -119,8 +140,14 @@ def read_pictures(
     return Pictures(values, names, box, f'"{path}"')
 
 
-def read_png(path: Path) -> tuple[np.ndarray, Range]:
-    """A png as (C, H, W) with its range; transparency is refused."""
+def read_png(path: Path, grey: bool = False) -> tuple[np.ndarray, Range]:
+    """A png as (C, H, W) with its range; transparency is refused.
+
+    Parameters
+    ----------
+    grey : bool
+        Whether a palette that holds greys alone is read as one channel.
+    """
     image = _pillow()
     try:
         with image.open(path, formats=["PNG"]) as file:
@@ -136,6 +163,8 @@ def read_png(path: Path) -> tuple[np.ndarray, Range]:
     except (*_UNREAD, SyntaxError) as error:
         raise FileError(f'"{path}" cannot be read as .png: {error}.') from error
     values = values[None] if values.ndim == 2 else np.moveaxis(values, 2, 0)
+    if grey and mode == "P" and (values == values[:1]).all():
+        values = values[:1]
     return values, _WORD if deep else _BYTE
 
 
@@ -175,10 +204,18 @@ def _folder(path: Path, expected: Shape | None, first: int | None) -> Pictures:
     if not files:
         raise FileError(f'"{path}" holds no .png.')
     files = files[:first]
-    read = [(file, *read_png(file)) for file in files]
+    named: dict[str, Path] = {}
+    for file in files:
+        other = named.setdefault(file.stem, file)
+        if other is not file:
+            raise FileError(
+                f'"{other.name}" and "{file.name}" in "{path}" are both called "{file.stem}", and '
+                "so would be what is made of them: rename one."
+            )
     values, boxes = [], set()
-    for file, image, box in read:
-        values.append(_shaped(image, expected, f'"{file}"', None))
+    for file in files:
+        image, box = _one(file, expected)
+        values.append(image)
         boxes.add(box)
         if values[-1].shape != values[0].shape:
             raise DataError(
@@ -187,11 +224,21 @@ def _folder(path: Path, expected: Shape | None, first: int | None) -> Pictures:
             )
     if len(boxes) > 1:
         raise DataError(f'"{path}" holds files of 8 and of 16 bits; make them alike.')
-    names = tuple(file.stem for file in files)
-    return Pictures(np.concatenate(values), names, boxes.pop(), f'"{path}"')
+    return Pictures(np.concatenate(values), tuple(named), boxes.pop(), f'"{path}"')
 
 
-def _array(path: Path, name: str | None) -> np.ndarray:
+def _one(path: Path, expected: Shape | None) -> tuple[np.ndarray, Range]:
+    """A png as (1, C, H, W) with its range: one image, whose channels are those that are due."""
+    grey = expected is not None and (len(expected) == 2 or expected[0] == 1)
+    image, box = read_png(path, grey)
+    if expected in (None, image.shape):
+        return image[None], box
+    if expected == image.shape[1:] and len(image) == 1:  # (H, W) is due
+        return image, box
+    raise DataError(_unlike(image.shape, expected, f'"{path}"'))
+
+
+def _array(path: Path, name: str | None, option: str | None) -> np.ndarray:
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
@@ -201,7 +248,8 @@ def _array(path: Path, name: str | None) -> np.ndarray:
             if name is None and len(names) == 1:
                 return file[names[0]]
             if name is None:
-                raise FileError(f'"{path}" holds {listing(names)}; say which, --array NAME.')
+                way = f"say which, {option} NAME" if option else "give a file that holds one"
+                raise FileError(f'"{path}" holds {listing(names)}; {way}.')
             if name not in names:
                 raise FileError(f'"{path}" holds {listing(names)} and no "{name}".')
             return file[name]

@@ -68,10 +68,11 @@ class Calls:
             self.losses[rows], self.rows[rows] = loss, v
             answer = search.answer(self.rows, self.images, self.residuals, self.bound)
             mean = self.losses.reshape(search.copies, search.batch).mean(dim=0)
+            # counted before it is told: who is told may interrupt
+            self.number += 1
             search.task.watch(
-                self.number, answer.image, mean, answer.residual, unknowns=answer.unknowns
+                self.number - 1, answer.image, mean, answer.residual, unknowns=answer.unknowns
             )
-        self.number += 1
 
 
 def quasi_newton(

@@ -16,10 +16,11 @@ from setpoint.restoration.constrained import constrained
 from setpoint.restoration.dmplug import dmplug
 from setpoint.restoration.fmplug import fmplug
 from setpoint.restoration.forward import Forward
-from setpoint.restoration.intake import check, read_measurement
+from setpoint.restoration.intake import check, read_measurement, read_prior
 from setpoint.restoration.noise import as_noise
 from setpoint.restoration.operators import as_operator
 from setpoint.restoration.options import checked_options
+from setpoint.restoration.parts import as_real
 from setpoint.restoration.priors.protocol import Prior
 from setpoint.restoration.record import Restored
 from setpoint.restoration.task import Outcome, Task
@@ -55,7 +56,8 @@ def restore(
     Parameters
     ----------
     y : torch.Tensor
-        (B, …) measurements, one row an image.
+        (B, …) measurements, one row an image. Complex ones count as two, their real and imaginary
+        parts, each with noise of the stated level.
     operator : callable or str
         A, any differentiable function (B, *shape) -> (B, …), or a name such as ``"inpaint:0.7"``
         (see :func:`as_operator`). A module with trainable parameters is blind: they are found with
@@ -100,21 +102,24 @@ def restore(
     run = METHODS[method]
     checked_options(method, run, options)
     y = read_measurement(y)
-    operator = as_operator(operator, shape=prior.shape, seed=seed, batch=len(y), range=prior.range)
-    law = as_noise(noise, prior.range)
-    check(y, operator, prior, law)
-    watch = Watch(trail, callback)
-    forward = Forward(operator, y, shape=tuple(prior.shape), range=prior.range)
-    task = Task(y.detach(), forward, prior, law, seed, watch)
-    begun = time.perf_counter()
-    try:
-        with torch.inference_mode(False), torch.enable_grad():
+    read_prior(prior)
+    with torch.inference_mode(False), torch.enable_grad():
+        operator = as_operator(
+            operator, shape=prior.shape, seed=seed, batch=len(y), range=prior.range
+        )
+        law = as_noise(noise, prior.range)
+        check(y, operator, prior, law)
+        watch = Watch(trail, callback)
+        forward = Forward(operator, y, shape=tuple(prior.shape), range=prior.range)
+        task = Task(as_real(y), forward, prior, law, seed, watch)
+        begun = time.perf_counter()
+        try:
             outcome = run(task, **options)
-    except KeyboardInterrupt:
-        if watch.last is None:
-            raise
-        outcome = _cut_short(task)
-    return _record(task, outcome, method, time.perf_counter() - begun)
+        except KeyboardInterrupt:
+            if watch.last is None:
+                raise
+            outcome = _cut_short(task)
+        return _record(task, outcome, method, time.perf_counter() - begun)
 
 
 def _cut_short(task: Task) -> Outcome:

@@ -17,7 +17,6 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration import shell as shells
 from setpoint.restoration.noise import Gaussian
-from setpoint.restoration.noise_level import estimate_sigma
 from setpoint.restoration.options import at_least
 from setpoint.restoration.priors.protocol import column
 from setpoint.restoration.task import Task
@@ -169,8 +168,7 @@ def variance(task: Task) -> tuple[Tensor, str]:
     low, high = task.prior.range
     floor = (FLOOR * (high - low if math.isfinite(high - low) else 1.0)) ** 2
     if task.noise is None:
-        level = estimate_sigma(y, None if seen is None else seen > 0).to(y.real)
-        return (level**2).clamp(min=floor), "estimated from y"
+        return (task.estimated_sigma() ** 2).clamp(min=floor), "estimated from y"
     spread = task.noise.variance_seen(y).expand(y.shape)
     if seen is not None:
         spread = spread * seen

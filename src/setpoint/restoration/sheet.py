@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from setpoint.restoration.compare import Compared
 
 HIDDEN = (0.36, 0.45, 0.72)  #: what was not measured is drawn in this colour, which no grey has
+#: how words are drawn; the name of a file may hold a $, which is no formula
+_SMALL, _TITLE = ({"fontsize": size, "parse_math": False} for size in ("small", "medium"))
 SHOWN = 8  #: rows of a sheet, without a word from the caller
 
 
@@ -57,14 +59,14 @@ def plot_sheet(compared: Compared, names: Sequence[str] = (), count: int = SHOWN
     for at, (row, places) in enumerate(zip(rows, axes, strict=True)):
         for panel, ax in zip(row, places, strict=True):
             ax.imshow(panel.shades, interpolation="nearest")
-            ax.set_xlabel(panel.caption, fontsize="small")
+            ax.set_xlabel(panel.caption, **_SMALL)
             ax.set_xticks([])
             ax.set_yticks([])
             if at == 0:
-                ax.set_title(panel.title, fontsize="medium")
-        places[0].set_ylabel(names[at] if names else str(at), fontsize="small")
+                ax.set_title(panel.title, **_TITLE)
+        places[0].set_ylabel(names[at] if names else str(at), **_SMALL)
     if len(rows) < many:
-        figure.supxlabel(f"the first {len(rows)} of {many:,} images", fontsize="small")
+        figure.supxlabel(f"the first {len(rows)} of {many:,} images", **_SMALL)
     return figure
 
 
@@ -88,13 +90,13 @@ def panels(compared: Compared, at: int) -> list[Panel]:
 
 def measured(compared: Compared, at: int, box: Range) -> Panel:
     """The measurement: an image, hidden pixels in a colour; what is no image on a log scale."""
-    y = to_numpy(compared.measurement[at]).astype(np.float64)
+    y = to_numpy(compared.measurement[at])
     operator = next(iter(compared.restored.values())).operator
     if y.ndim != 3 or y.shape[0] not in (1, 3):
         blank = np.ones((8, 8, 3))
         return Panel("measurement", f"no image: {' × '.join(map(str, y.shape))}", blank)
-    if getattr(operator, "output", "image") != "image":
-        size = np.log1p(np.abs(y))
+    if getattr(operator, "output", "image") != "image" or np.iscomplexobj(y):
+        size = np.log1p(np.abs(y).astype(np.float64))
         return Panel("measurement", "sizes, log scale", as_shades(size, (0.0, size.max() or 1.0)))
     shades = as_shades(y, box)
     observed = getattr(operator, "observed", None)

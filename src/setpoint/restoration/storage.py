@@ -75,7 +75,7 @@ def as_json(compared: Compared, setting: Setting) -> dict[str, Any]:
         "format": "setpoint-restoration-1",
         **{key: value for key, value in asdict(setting).items() if key not in ("names", "notes")},
         "notes": list(setting.notes),
-        "range": list(compared.range),
+        "range": [_plain(end) for end in compared.range],
         "images": len(setting.names),
         "stopped": compared.stopped,
         "asked": list(compared.asked),
@@ -197,7 +197,7 @@ def _listed(values: Tensor) -> list[Any]:
 
 
 def _plain(x: Any) -> Any:
-    """A number as JSON can carry it: infinite ones (a perfect PSNR) as text."""
+    """A number as JSON can carry it: infinite ones (a perfect PSNR, no end) as text."""
     if isinstance(x, float) and not math.isfinite(x):
         return "inf" if x > 0 else "-inf" if x < 0 else None
     return x

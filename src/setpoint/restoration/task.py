@@ -12,8 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint._core.errors import DataError
 from setpoint.restoration.forward import Forward
 from setpoint.restoration.noise import Noise
+from setpoint.restoration.noise_level import estimate_sigma
 from setpoint.restoration.priors.protocol import Prior
 from setpoint.restoration.streams import normal_like, stream
 from setpoint.restoration.watch import Watch
@@ -49,6 +51,16 @@ class Task:
     def generator(self, purpose: str = "method") -> torch.Generator:
         """Random numbers for one purpose, on the device of y."""
         return stream(self.seed, purpose, self.y.device)
+
+    def estimated_sigma(self) -> Tensor:
+        """σ̂ of each image's noise, (B,), read off y; a sentence where y is no image."""
+        if self.forward.parts or getattr(self.forward.operator, "output", "") == "other":
+            raise DataError(
+                "the noise level is estimated from a measurement that looks like an image, and "
+                "this operator gives none: state it, as in noise=0.02"
+            )
+        seen = self.forward.observed
+        return estimate_sigma(self.y, None if seen is None else seen > 0).to(self.y)
 
     def seeds(self, copies: int = 1) -> Tensor:
         """Starts z ~ N(0, I), (copies · B, *seed_shape)."""

@@ -64,32 +64,40 @@ def deep_image_prior(
     if unknowns is not None:
         unknowns = unknowns.detach().clone().requires_grad_()
         groups.append({"params": [unknowns], "lr": unknowns_rate})
+    learned = [parameter for group in groups for parameter in group["params"]]
     optimizer = torch.optim.Adam(groups)
     stop = WindowedVariance(window=window, patience=patience)
     run = _Kept(average)
     task.watch.steps = iterations
     shared = unknowns is not None and len(unknowns) < len(task.y)
-    for step in range(iterations):
-        moved = noise + jitter * torch.randn(
-            noise.shape, dtype=noise.dtype, device=noise.device, generator=draw
-        )
-        with torch.enable_grad():
-            image = _squashed(task, network(moved))
-            residual = task.forward.residual(image, task.y, unknowns)
-            grads = torch.autograd.grad(residual.sum(), [p for g in groups for p in g["params"]])
-        for parameter, grad in zip([p for g in groups for p in g["params"]], grads, strict=True):
-            parameter.grad = grad
-        mean = run.averaged(image.detach(), step)
-        with torch.no_grad():
-            reached = task.forward.residual(mean, task.y, unknowns)
-        task.watch(step, mean, residual, reached, unknowns=unknowns)
-        # unknowns that the batch shares tie its images together: one step for all
-        stop.update(step, image.detach().reshape(1, -1) if shared else image.detach())
-        run.keep(stop.best_step, step, mean, unknowns)
-        optimizer.step()
-        if step % _LOOK == _LOOK - 1 and bool(stop.done.all()):
-            break
-    return run.outcome(stop, step + 1)
+    interrupted = False
+    try:
+        for step in range(iterations):
+            moved = noise + jitter * torch.randn(
+                noise.shape, dtype=noise.dtype, device=noise.device, generator=draw
+            )
+            with torch.enable_grad():
+                image = _squashed(task, network(moved))
+                residual = task.forward.residual(image, task.y, unknowns)
+                grads = torch.autograd.grad(residual.sum(), learned)
+            for parameter, grad in zip(learned, grads, strict=True):
+                parameter.grad = grad
+            mean = run.averaged(image.detach(), step)
+            with torch.no_grad():
+                reached = task.forward.residual(mean, task.y, unknowns)
+            # unknowns that the batch shares tie its images together: one step for all
+            stop.update(step, image.detach().reshape(1, -1) if shared else image.detach())
+            run.keep(stop.best_step, step, mean, unknowns)
+            # told when it is kept: who is told may interrupt
+            task.watch(step, mean, residual, reached, unknowns=unknowns)
+            optimizer.step()
+            if step % _LOOK == _LOOK - 1 and bool(stop.done.all()):
+                break
+    except KeyboardInterrupt:
+        if run.image is None:
+            raise
+        interrupted = True
+    return run.outcome(stop, interrupted)
 
 
 def _made(task: Task, width: int, inputs: int) -> tuple[Hourglass, Tensor, torch.Generator]:
@@ -122,6 +130,7 @@ class _Kept:
 
     def __init__(self, average: float) -> None:
         self.average = average
+        self.taken = 0
         self.mean: Tensor | None = None
         self.image: Tensor | None = None
         self.unknowns: Tensor | None = None
@@ -134,6 +143,7 @@ class _Kept:
 
     def keep(self, best: Tensor, step: int, image: Tensor, unknowns: Tensor | None) -> None:
         """Take this step where it is the best so far."""
+        self.taken = step + 1
         now = (best == step) | (best < 0)
         if self.image is None:
             self.image = image
@@ -143,7 +153,7 @@ class _Kept:
         if unknowns is not None and self.unknowns is not None:
             self.unknowns = torch.where(now[:, None], unknowns.detach(), self.unknowns)
 
-    def outcome(self, stop: WindowedVariance, taken: int) -> Outcome:
+    def outcome(self, stop: WindowedVariance, interrupted: bool) -> Outcome:
         """The record."""
         assert self.image is not None
         best, done = (t.expand(len(self.image)) for t in (stop.best_step, stop.done))
@@ -155,10 +165,15 @@ class _Kept:
             for step, over in zip(best.tolist(), done.tolist(), strict=True)
         ]
         stopped = int(done.sum())
+        cut = "Interrupted after " if interrupted else ""
         return Outcome(
             image=self.image,
             unknowns=self.unknowns,
-            chosen=torch.where(best < 0, taken - 1, best),
+            chosen=torch.where(best < 0, self.taken - 1, best),
             why=why,
-            status=f"{taken} steps of an untrained network; ES-WMV stopped {stopped} of {len(why)}",
+            status=(
+                f"{cut}{self.taken} steps of an untrained network; ES-WMV stopped {stopped} of "
+                f"{len(why)}"
+            ),
+            interrupted=interrupted,
         )

@@ -76,7 +76,8 @@ def dps(
         noise_level(task, sigma) if rule == "level" else None,
         samples,
     )
-    task.watch.steps = len(guide.diffusion.kept)
+    steps = len(guide.diffusion.kept)
+    task.watch.steps = steps + 1  # the image itself comes last
     unknowns = Unknowns(task, unknowns_rate)
     drawn = guide.sample(unknowns, unknowns_steps, samples)  # (samples · B, *shape)
     mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
@@ -84,9 +85,9 @@ def dps(
     return Outcome(
         image=mean,
         unknowns=unknowns.value,
-        chosen=torch.full((len(mean),), len(guide.diffusion.kept) - 1, device=mean.device),
+        chosen=torch.full((len(mean),), steps, device=mean.device),
         why=[told] * len(mean),
-        status=f"{told}, {len(guide.diffusion.kept)} steps, rule {rule!r}",
+        status=f"{told}, {steps} steps, rule {rule!r}",
     )
 
 

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.least_squares import damped_least_squares
-from setpoint.restoration.noise import estimate_sigma
 from setpoint.restoration.task import Task
 
 
@@ -92,8 +91,7 @@ def noise_level(task: Task, stated: float | None = None) -> Tensor:
     seen = task.forward.observed
     if task.noise is None:
         # an estimate of 0 says that most pixels carry no noise, not that none does
-        level = estimate_sigma(y, None if seen is None else seen > 0)
-        level = level.clamp(min=4e-3 * space_of(task).half)
+        level = task.estimated_sigma().clamp(min=4e-3 * space_of(task).half)
     else:
         variance = task.noise.variance_seen(y).expand(y.shape)
         variance = variance if seen is None else torch.where(seen > 0, variance, 0)

@@ -15,13 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.restoration.parts import as_real, mask_of_parts
 from setpoint.restoration.streams import stream
 
 
 def observed_entries(
     operator: Any, y: Tensor, shape: tuple[int, ...], range: tuple[float, float] = (0.0, 1.0)
 ) -> Tensor | None:
-    """Truth values of the shape of y: which entries are seen. None where all are.
+    """Truth values of the shape of y, of its parts where it is complex: which entries are seen.
+
+    None where all are.
 
     Parameters
     ----------
@@ -43,7 +46,7 @@ def observed_entries(
     """
     said = getattr(operator, "observed", None)
     if isinstance(said, Tensor):
-        return (said.to(y.device) != 0).expand(y.shape)
+        return mask_of_parts(said.to(y.device) != 0, y)
     low, high = range if math.isfinite(range[1] - range[0]) else (0.0, 1.0)
     kind = y.real.dtype
     drawn = torch.rand((len(y), *shape), generator=stream(3, "probe")).to(y.device, kind)
@@ -52,6 +55,6 @@ def observed_entries(
         seen = []
         for share in (torch.zeros_like(drawn), torch.ones_like(drawn), drawn):
             x = low + (high - low) * share
-            seen.append(operator(x, own(len(y), x)) if callable(own) else operator(x))
+            seen.append(as_real(operator(x, own(len(y), x)) if callable(own) else operator(x)))
     depends = (seen[0] != seen[1]) | (seen[0] != seen[2])
     return None if bool(depends.all()) else depends

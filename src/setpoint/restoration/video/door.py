@@ -10,7 +10,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.restoration.forward import Forward
-from setpoint.restoration.intake import check
+from setpoint.restoration.intake import check, own
 from setpoint.restoration.operators import as_operator
 from setpoint.restoration.options import at_least
 from setpoint.restoration.priors.protocol import Prior
@@ -26,6 +26,7 @@ def clips_of(y: Tensor, operator: Any, prior: Prior, seed: int) -> tuple[Tensor,
     if not isinstance(y, Tensor) or not y.is_floating_point():
         kind = y.dtype if isinstance(y, Tensor) else type(y).__name__
         raise KindError(f"y is a tensor of floats, (T, ...) or (N, T, ...); got {kind}.")
+    y = own(y)
     if isinstance(operator, str):
         batch = y.shape[0] * y.shape[1] if y.ndim == 5 else len(y)
         operator = as_operator(
@@ -45,7 +46,8 @@ def clips_of(y: Tensor, operator: Any, prior: Prior, seed: int) -> tuple[Tensor,
         raise DataError("a clip has two frames or more; restore is for single images.")
     flat = rows.flatten(0, 1)
     check(flat, operator, prior, None)
-    return rows, Forward(operator, flat), rows is not y
+    forward = Forward(operator, flat, shape=tuple(prior.shape), range=prior.range)
+    return rows, forward, rows is not y
 
 
 def _fits(y: Tensor, operator: Any, prior: Prior) -> bool:
@@ -62,18 +64,36 @@ def _fits(y: Tensor, operator: Any, prior: Prior) -> bool:
         return False
 
 
+def read_flow(flow: Any, valid: Any) -> Any:
+    """A flow in numbers as a tensor, a name or a callable as it is, else a sentence."""
+    if flow is not None and not isinstance(flow, str) and not callable(flow):
+        try:
+            flow = torch.as_tensor(flow)
+        except (TypeError, ValueError, RuntimeError):
+            raise KindError(
+                f"flow is a {type(flow).__name__}; give a tensor (T-1, 2, H, W), a callable "
+                "(frames, next frames) -> flows, or 'opencv'"
+            ) from None
+    if valid is not None and not isinstance(flow, Tensor):
+        raise DataError(
+            "valid= says which pixels of a given flow count, and no flow is given: give both, or "
+            "leave valid out"
+        )
+    return flow
+
+
 def flow_of(
-    flow: Tensor, valid: Tensor | None, rows: Tensor, prior: Prior
+    flow: Tensor, valid: Any, rows: Tensor, prior: Prior
 ) -> tuple[Tensor, None, Tensor | None]:
     """A given flow as (N, T − 1, 2, H, W) and its mask; no backward one."""
     clips, frames = rows.shape[:2]
     high, wide = prior.shape[-2:]
-    flow = _sized("flow", flow, (clips, frames - 1, 2, high, wide)).to(rows)
+    flow = own(_sized("flow", flow, (clips, frames - 1, 2, high, wide)).to(rows))
     if not bool(flow.isfinite().all()):
         raise DataError("the flow has values that are not finite: mark occluded pixels by valid=.")
     if valid is None:
         return flow, None, None
-    valid = _sized("valid", valid, (clips, frames - 1, 1, high, wide))
+    valid = _sized("valid", torch.as_tensor(valid), (clips, frames - 1, 1, high, wide))
     return flow, None, valid.to(device=rows.device, dtype=torch.bool)
 
 

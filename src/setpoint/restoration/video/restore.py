@@ -18,7 +18,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration.priors.protocol import Prior
 from setpoint.restoration.stopping import WindowedVariance
-from setpoint.restoration.video.door import clips_of, flow_of, plan_of
+from setpoint.restoration.video.door import clips_of, flow_of, plan_of, read_flow
 from setpoint.restoration.video.flow import Estimator, as_estimator, motion
 from setpoint.restoration.video.record import RestoredVideo
 from setpoint.restoration.video.search import Kept, Plan, search
@@ -26,6 +26,7 @@ from setpoint.restoration.video.seeds import start_seeds
 from setpoint.restoration.watch import Callback, Watch
 
 
+@torch.inference_mode(False)
 def restore_video(
     y: Tensor,
     operator: Any,
@@ -128,6 +129,7 @@ def restore_video(
     (torch.Size([3, 1, 4, 4]), torch.Size([1]))
     """
     began = time.perf_counter()
+    flow = read_flow(flow, valid)
     if refine is None:
         refine = 0 if isinstance(flow, Tensor) or not pixel else 25
     plan = plan_of(
