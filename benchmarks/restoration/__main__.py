@@ -63,8 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     if len(marks) > 1:
         print(f"these results come from {len(marks)} states of the code")
     if options.record and lines:
-        held = (x.get("environment") for _, x in listing.made(jobs, shelf))
-        made_in = next((x for x in held if x), environment(options.device))
+        held = [x["environment"] for _, x in listing.made(jobs, shelf) if x.get("environment")]
+        made_in = max(held, key=lambda x: "device" in x, default=environment(options.device))
         command = f"python -m benchmarks.restoration {options.part} --record"
         record(f"restoration-{options.part}", command, lines, made_in=made_in)
     return int(bool(left) or any(x.get("verdict") == "MISSED" for x in lines))

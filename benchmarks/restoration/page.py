@@ -66,7 +66,10 @@ def _beside(recording: Recording) -> str:
             found.append(f"{WAYS[name].title} {held.pop()}")
         elif held:
             found.append(f"{WAYS[name].title} as chosen below")
-    return f" (here {'; '.join(found)})" if found else ""
+    on_cpu = {x["way"] for x in recording.lines if x["device"] == "CPU"}
+    where = [f"{WAYS[name].title} ran on a processor" for name in WAYS if name in on_cpu]
+    told = [*found, *where] if len(on_cpu) < len(recording.distinct("way")) else found
+    return f" (here {'; '.join(told)})" if told else ""
 
 
 def _overview(lines: Sequence[Mapping[str, Any]], here: Sequence[str]) -> str:
@@ -250,12 +253,12 @@ def tuned(recording: Recording) -> Section:
     most = max(len(v) for v in tried.values())
     images = max(x["images"] for x in recording.lines)
     about = (
-        f"Each way has a grid of at most {most} points, ours and others alike, tried on {images} "
-        "training images that the priors were not trained on; the best mean PSNR at the selected "
-        "iterate is what the tables above use. Ways that are not listed ran with their defaults. "
+        f"Each way has a grid of at most {most} points, tried on {images} training images that the "
+        "priors were not trained on; the best mean PSNR at the selected iterate is what the tables "
+        "above use. Ways that are not listed ran with their defaults. "
         f"FMPlug was tuned with {COPIES} copies and runs with 4. The points of its grid were picked"
-        " from about twenty settings, those of plug-and-play from eight, tried before on up to 48"
-        " training images; DPS had its four points alone."
+        " from about twenty settings, those of plug-and-play from about forty, tried before on up"
+        " to 48 training images; DPS had its four points alone."
     )
     rows = []
     for data in recording.distinct("data"):

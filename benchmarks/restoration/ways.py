@@ -21,7 +21,7 @@ class Way:
         For the page.
     ours : bool
     grid : tuple of dict
-        What is tried in tuning; four points for everybody that has something to tune.
+        What is tried in tuning: four points, eight of plug-and-play.
     options : mapping
         What makes it this way, beside settings.
     tuning : mapping
@@ -165,6 +165,10 @@ WAYS: dict[str, Way] = {
             {"strength": 0.5},
             {"strength": 1.0},
             {"strength": 0.7, "unknowns_rate": 0.05},
+            {"strength": 0.5, "last": 3.0},
+            {"strength": 0.7, "last": 3.0},
+            {"strength": 1.0, "last": 3.0},
+            {"strength": 0.7, "last": 2.0, "unknowns_rate": 0.05},
         ),
         cost=3,
         short=FEW,

@@ -81,7 +81,7 @@ def test_admm_with_a_gaussian_denoiser_ends_at_the_posterior_mean() -> None:
     matrix = torch.randn(3, 5, dtype=torch.float64, generator=draw)
     y = torch.randn(2, 3, dtype=torch.float64, generator=draw)
     task = task_of(y, lambda x: x.flatten(1) @ matrix.T, prior, sigma=0.3)
-    found = pnp(task, splitting="admm", strength=1.0, first=0.5, last=0.5, iterations=300)
+    found = pnp(task, splitting="admm", strength=1.0, first=0.5, last=0.5 / 0.3, iterations=300)
     expected = _posterior_mean(prior, matrix, y, 0.3)
     torch.testing.assert_close(found.image.flatten(1), expected, atol=1e-6, rtol=0)
 
@@ -90,7 +90,7 @@ def test_half_quadratic_splitting_ends_at_its_own_ridge() -> None:
     # x_0 ~ N(0, 1), A = 1: the fixed point of x = (y + a v)/(1 + a), v = x/(1 + s²)
     y = torch.tensor([[[[0.7, -1.1]]]], dtype=torch.float64)
     task = task_of(y, lambda x: x, _standard(2), sigma=0.3)
-    found = pnp(task, splitting="hqs", strength=1.0, first=0.5, last=0.5, iterations=200)
+    found = pnp(task, splitting="hqs", strength=1.0, first=0.5, last=0.5 / 0.3, iterations=200)
     a, shrink = 0.3**2 / 0.5**2, 1 / (1 + 0.5**2)
     torch.testing.assert_close(found.image, y * shrink / (1 + a - a * shrink), atol=1e-9, rtol=0)
 
@@ -101,7 +101,7 @@ def test_a_nonlinear_operator_ends_at_the_posterior_mode() -> None:
     matrix = torch.randn(6, 4, dtype=torch.float64, generator=draw)
     y = torch.tanh(torch.randn(2, 4, dtype=torch.float64, generator=draw) @ matrix.T)
     task = task_of(y, lambda x: torch.tanh(x.flatten(1) @ matrix.T), prior, sigma=sigma)
-    found = pnp(task, splitting="admm", strength=1.0, first=0.5, last=0.5, iterations=150)
+    found = pnp(task, splitting="admm", strength=1.0, first=0.5, last=0.5 / 0.3, iterations=150)
     whiten = torch.linalg.inv(prior.matrix)
     for row in range(2):
 

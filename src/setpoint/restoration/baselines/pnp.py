@@ -45,7 +45,7 @@ def pnp(
     splitting: str = "admm",
     strength: float = 0.5,
     first: float | None = None,
-    last: float | None = None,
+    last: float = 1.0,
     sigma: float | None = None,
     data_steps: int = 15,
     rounds: int = 3,
@@ -64,9 +64,12 @@ def pnp(
         Without or with a multiplier.
     strength : float
         λ, of the prior.
-    first, last : float, optional
-        Deviation s of the first and of the last denoising, in units of half the range. By default
-        from 1.5, or 0.3 where a kernel is unknown, to the noise level.
+    first : float, optional
+        Deviation s of the first denoising, in units of half the range; 1.5 by default, 0.3 where a
+        kernel is unknown.
+    last : float
+        Deviation of the last one, in units of the noise level. Above 1 the image is smoother and
+        nearer to the posterior mean.
     sigma : float, optional
         σ in the units of y; the task's noise by default.
     data_steps, rounds : int
@@ -81,7 +84,7 @@ def pnp(
     prior, space, y = denoiser_of(task, "pnp"), space_of(task), task.y
     level = noise_level(task, sigma)
     first = first or (_BLIND if task.forward.blind else _FIRST)
-    spreads = _falling(level, first * space.half, last and last * space.half, iterations)
+    spreads = _falling(last * level, first * space.half, iterations)
     unknowns = Unknowns(task, unknowns_rate)
     v = first_image(task, unknowns.value)
     w = torch.zeros_like(v)
@@ -117,9 +120,9 @@ def pnp(
     )
 
 
-def _falling(level: Tensor, first: float, last: float | None, count: int) -> list[Tensor]:
+def _falling(last: Tensor, first: float, count: int) -> list[Tensor]:
     """``count`` deviations (B,), geometrically from the first to the last."""
-    start = torch.full_like(level, first)
-    end = level.clamp(max=first) if last is None else torch.full_like(level, last)
+    start = torch.full_like(last, first)
+    end = last.clamp(max=first)
     parts = [step / max(count - 1, 1) for step in range(count)]
     return [start * (end / start) ** part for part in parts]
