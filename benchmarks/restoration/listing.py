@@ -170,11 +170,13 @@ def table_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
 
 def noise_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:
     """One line a way, what it was told, and a setting."""
-    return [
-        {"data": job.data, "task": job.task, "way": job.way, "stated": found["stated"], **setting}
-        for job, found in made(jobs, shelf)
-        for setting in found["settings"]
-    ]
+    lines = []
+    for job, found in made(jobs, shelf):
+        line = {"data": job.data, "task": job.task, "way": job.way, "stated": found["stated"]}
+        if "environment" in found:
+            line["device"] = found["environment"].get("device", "CPU")
+        lines += [{**line, **setting} for setting in found["settings"]]
+    return lines
 
 
 def tune_lines(jobs: Sequence[Job], shelf: Shelf) -> list[dict[str, Any]]:

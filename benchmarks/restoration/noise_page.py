@@ -40,7 +40,9 @@ def text(recording: Recording) -> str:
         held = [found.get((*column, kind, level)) for column in columns]
         cells = ["–" if x is None else "{:.2f} ± {:.2f}".format(*mean_and_error(x)) for x in held]
         rows.append([KINDS[kind].format(level), *cells])
-    return table(["", *map(named, columns)], rows) + "\n" + words(found, columns)
+    on_cpu = {x["way"] for x in lines if x.get("device") == "CPU"}
+    ran = [f"Of these {WAYS[way].title} ran on a processor.\n\n" for way in WAYS if way in on_cpu]
+    return table(["", *map(named, columns)], rows) + "\n" + "".join(ran) + words(found, columns)
 
 
 def named(column: Told) -> str:
