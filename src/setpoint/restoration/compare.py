@@ -19,9 +19,9 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error, read_truth
+from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error
 from setpoint.restoration.intake import read_measurement, read_prior
-from setpoint.restoration.options import checked_options
+from setpoint.restoration.options import as_floats, checked_options
 from setpoint.restoration.record import Restored
 from setpoint.restoration.restoring import METHODS, restore
 from setpoint.restoration.scores import Range
@@ -289,7 +289,7 @@ def _check_truth(truth: Any, y: Any, prior: Any) -> None:
             f"a score needs the range of the images, and the prior declares ({low:g}, {high:g}); "
             "declare two ends there, such as range=(0.0, 1.0), or leave truth out."
         )
-    truth, due = read_truth(truth), (len(read_measurement(y)), *prior.shape)
+    truth, due = as_floats("the truth", truth), (len(read_measurement(y)), *prior.shape)
     if tuple(truth.shape) != due:
         raise DataError(f"the truth has shape {tuple(truth.shape)}, and {due} will be restored.")
     bad = ~truth.flatten(1).isfinite().all(1)

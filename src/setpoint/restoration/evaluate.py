@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError
+from setpoint.restoration.options import as_floats
 from setpoint.restoration.record import Restored
 from setpoint.restoration.scores import SMALLEST, Range, manifold_distance, psnr, ssim
 
@@ -114,7 +115,7 @@ def evaluate(
     """
     box = restored.range if range is None else range
     image = restored.image
-    truth = read_truth(truth)
+    truth = as_floats("the truth", truth)
     if tuple(truth.shape) != tuple(image.shape):
         raise DataError(
             f"the truth has shape {tuple(truth.shape)}, and {tuple(image.shape)} was restored."
@@ -131,17 +132,6 @@ def evaluate(
     return Evaluation(
         restored.method, found, alike, residual, best, best_alike, step, distance, restored.seconds
     )
-
-
-def read_truth(truth: Any) -> Tensor:
-    """The truth as a tensor of floats, whose range is that of the images."""
-    truth = torch.as_tensor(truth)
-    if not truth.is_floating_point():
-        raise KindError(
-            f"the truth holds {truth.dtype}, and its range cannot be known from that; give floats "
-            "in the range of the images, such as truth.float() / 255"
-        )
-    return truth
 
 
 def _oracle(

@@ -7,6 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean
 
@@ -34,3 +37,14 @@ def above_zero(name: str, value: Any) -> None:
     """Raise unless the value is a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise DataError(f"{name}={value!r} must be a number above 0")
+
+
+def as_floats(name: str, images: Any) -> Tensor:
+    """Images as a tensor, or a sentence where their numbers do not say their range."""
+    given = torch.as_tensor(images)
+    if not given.is_floating_point():
+        raise KindError(
+            f"{name} holds {given.dtype}, and its range cannot be known from that; give floats in "
+            f"the range of the prior's images, such as {name.split()[-1]}.float() / 255"
+        )
+    return given

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.ground import space_of, whole_number
 from setpoint.restoration.baselines.unknowns import Unknowns, misfit, residuals
 from setpoint.restoration.operators.inpaint import Inpaint
+from setpoint.restoration.options import as_floats
 from setpoint.restoration.task import Outcome, Task
 
 
@@ -156,13 +157,7 @@ def _checked(training: Tensor | None, task: Task, chunk: int) -> Tensor:
             'method="nearest" looks an image up: give it images, training=(N, C, H, W), in the '
             "range of the prior."
         )
-    given = torch.as_tensor(training)
-    if not given.is_floating_point():
-        raise KindError(
-            f"training holds {given.dtype}, and its range cannot be known from that; give floats "
-            "in the range of the prior's images, such as training.float() / 255"
-        )
-    bank = given.to(task.y)
+    bank = as_floats("training", training).to(task.y)
     shape = tuple(task.prior.shape)
     if bank.ndim != len(shape) + 1 or tuple(bank.shape[1:]) != shape or not len(bank):
         raise DataError(
