@@ -17,7 +17,7 @@ import torch
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from torch import Tensor
 
-from setpoint.datasets.features import Features
+from setpoint.datasets.columns.features import Features
 
 TABLES = ("adult", "mammography", "cocktail-party-pairs")
 BY_TIME = "cocktail-party-pairs by time"

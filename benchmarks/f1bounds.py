@@ -13,7 +13,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from setpoint.decisions import betting, bounds
+from setpoint.statistics import betting_test as betting
+from setpoint.statistics import binomial as bounds
 
 LAW = np.array([0.07, 0.03, 0.03, 0.87])
 TRUTH = 0.7

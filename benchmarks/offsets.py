@@ -61,9 +61,9 @@ def _one(path: Path, model: str, seed: int) -> list[float]:
     from sklearn.model_selection import train_test_split
 
     import setpoint as sp
-    from setpoint.decisions.offsets import climb
-    from setpoint.decisions.problem import Problem
     from setpoint.expressions import take_in
+    from setpoint.rules.class_offsets import climb
+    from setpoint.rules.goal_on_rows import Problem
 
     data = pd.read_parquet(path).drop(columns="split", errors="ignore")
     y = data.pop("target").to_numpy()

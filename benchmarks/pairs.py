@@ -22,7 +22,7 @@ from rich.console import Console
 from benchmarks.harness import Check, interleave, new_table, one_thread, seconds_of, verdict
 from benchmarks.harness import verdict_cell as cell
 from benchmarks.peers import NOT_INSTALLED, hostile, libauc, written_out
-from setpoint.methods.pairs import auroc_loss, average_precision_loss
+from setpoint.methods.pair_sums import auroc_loss, average_precision_loss
 
 ROWS = 8192
 CALLS = 10

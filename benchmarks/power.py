@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 import setpoint as sp
-from setpoint.decisions.bounds import p_above, power
+from setpoint.statistics.binomial import p_above, power
 
 FLOOR, DELTA = 0.8, 0.1
 RANGES = {"0–299": range(300), "1000–1599": range(1000, 1600)}

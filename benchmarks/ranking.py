@@ -44,10 +44,10 @@ from benchmarks.harness import new_table, one_thread, write_json
 from benchmarks.results.figures import number, spread, values
 from benchmarks.results.recording import record
 from setpoint.losses import GoalLoss
-from setpoint.methods.queries import query_program
+from setpoint.methods.implicit.query_ranking import query_program
 from setpoint.training import RunningLoss
 from setpoint.training.batches import Rows
-from setpoint.training.by_query import ByQuery
+from setpoint.training.query_batches import ByQuery
 
 NAME = "ranking"
 COMMAND = "python -m benchmarks.ranking --record"

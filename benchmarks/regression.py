@@ -31,14 +31,14 @@ from rich.console import Console
 
 from benchmarks.harness import new_table, one_thread
 from benchmarks.results.recording import record
-from setpoint.decisions.problem import Problem
-from setpoint.fit.job import Encoder
-from setpoint.fit.models import built
-from setpoint.fit.network import Settings
-from setpoint.fit.real_members import RealJob, RealTrees
-from setpoint.fit.real_network import RealFit, RealPart
-from setpoint.fit.real_targets import Scale, columns_of
+from setpoint.fit.fold_models import built
+from setpoint.fit.network.goal_network import Settings
+from setpoint.fit.regression.regression_members import RealJob, RealTrees
+from setpoint.fit.regression.regression_network import RealFit, RealPart
+from setpoint.fit.regression.regression_targets import Scale, columns_of
+from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task
+from setpoint.rules.goal_on_rows import Problem
 from setpoint.training.loop import evaluate_outputs
 
 TABLES = {

@@ -24,8 +24,8 @@ from torch.nn import functional
 
 from benchmarks.harness import Check, new_table, one_thread, verdict
 from benchmarks.harness import verdict_cell as cell
-from setpoint.decisions.confidence import CONFIDENCES, confidence
 from setpoint.decisions.risk_coverage import risk_coverage, selective_errors
+from setpoint.rules.confidence_scores import CONFIDENCES, confidence
 
 SEEDS = 5
 EPOCHS = 40

@@ -31,7 +31,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from torch.nn.functional import softplus
 
-from setpoint.methods.tie import exceeds, falls_short, tie
+from setpoint.methods.exact.step_tie import exceeds, falls_short, tie
 from setpoint.programs import Problem
 from setpoint.solvers import ExactPenalty, FirstOrder
 

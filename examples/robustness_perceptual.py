@@ -14,8 +14,8 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from setpoint.robustness.general import general_max_loss
-from setpoint.robustness.losses import margin
+from setpoint.robustness.attacks.attack_losses import margin
+from setpoint.robustness.attacks.general_distance import general_max_loss
 
 EPS, IMAGES = 0.25, 30
 WEIGHTS = (1.0, 3.0, 10.0, 30.0)

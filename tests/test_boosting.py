@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import setpoint as sp
 from setpoint._core.errors import DataError, FileError, GoalError, KindError
 from setpoint.boosting import BOOSTERS, GoalLGBMClassifier, GoalXGBClassifier, merit
-from setpoint.decisions.problem import Point
 from setpoint.goals import Goal, Task
 from setpoint.methods import SoftSet
+from setpoint.rules.goal_on_rows import Point
 
 FLOOR = "maximize recall subject to precision >= 0.7"
 K = 4

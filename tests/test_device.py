@@ -6,7 +6,7 @@ import torch
 
 import setpoint as sp
 from setpoint.decisions import CONFIDENCES, confidence
-from setpoint.training.running import EVERY
+from setpoint.training.running_loss import EVERY
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 N = 20_000

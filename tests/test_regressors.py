@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 import setpoint as sp
-from setpoint.fit.real_comparison import compare
-from setpoint.fit.real_targets import Scale, columns_of, parted, rarity
+from setpoint.fit.regression.regression_comparison import compare
+from setpoint.fit.regression.regression_targets import Scale, columns_of, parted, rarity
 from setpoint.goals import Goal, Task
 from setpoint.methods import Errors
 

@@ -28,7 +28,7 @@ from benchmarks.exact.ways import by_net
 from benchmarks.implicit.rows import Split
 from benchmarks.implicit.running import Line
 from benchmarks.implicit.training import scores
-from setpoint.methods.tie import exceeds, falls_short
+from setpoint.methods.exact.step_tie import exceeds, falls_short
 from setpoint.training.checkpoint import load_state
 
 NAME = "exact-ablation"

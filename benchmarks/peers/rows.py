@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict, train_test_split
 
 from benchmarks.bridging_data import folder
-from setpoint.datasets.features import Features
+from setpoint.datasets.columns.features import Features
 
 TABLES = ("wilt", "mammography", "phoneme", "satimage", "adult")
 SEEDS = range(5)

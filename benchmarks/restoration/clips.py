@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.restoration.data import images
-from setpoint.restoration.video.warp import warp
+from setpoint.restoration.video.flow_warp import warp
 
 FRAMES, REACH, SPEED, BEND = 8, 4.0, (0.4, 0.9), 0.8
 

@@ -18,10 +18,10 @@ from benchmarks.restoration.data import images
 from benchmarks.restoration.shelf import Found, Job
 from benchmarks.restoration.tasks import SPECS
 from benchmarks.restoration.ways import WAYS
-from setpoint.restoration.noise import Gaussian, Impulse, Shot, Speckle
+from setpoint.restoration.image_scores import psnr
+from setpoint.restoration.measurement.noise import Gaussian, Impulse, Shot, Speckle
 from setpoint.restoration.operators import Inpaint, as_operator
-from setpoint.restoration.restoring import restore
-from setpoint.restoration.scores import psnr
+from setpoint.restoration.restore import restore
 
 #: kind -> how it is made and three levels, from weak to strong
 KINDS: dict[str, tuple[Callable[[float], Any], tuple[float, float, float]]] = {

@@ -15,8 +15,8 @@ from benchmarks.restoration.running import unpacked
 from benchmarks.restoration.shelf import Found, Job, Shelf
 from benchmarks.restoration.tasks import SHORT, TASKS, pose
 from benchmarks.restoration.ways import WAYS
-from setpoint.restoration.scores import psnr
-from setpoint.restoration.sheet import HIDDEN, as_shades
+from setpoint.restoration.contact_sheet import HIDDEN, as_shades
+from setpoint.restoration.image_scores import psnr
 
 EACH = 2  #: images of a task
 BOX = (0.0, 1.0)

@@ -19,14 +19,14 @@ from benchmarks.restoration.shelf import Found, Job
 from benchmarks.restoration.tasks import SIGMA, Posed, pose
 from benchmarks.restoration.ways import WAYS
 from setpoint.restoration.evaluate import evaluate
-from setpoint.restoration.noise import Gaussian
+from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.priors.bundled import load_prior
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.schedule import cosine
+from setpoint.restoration.priors.noise_schedule import cosine
 from setpoint.restoration.priors.unet import UNet
-from setpoint.restoration.record import Restored
-from setpoint.restoration.restoring import restore
+from setpoint.restoration.restoration_record import Restored
+from setpoint.restoration.restore import restore
 
 TRAIL = 10  #: every so many iterates are kept for the oracle
 SHOWN = 8  #: images kept for the contact sheets

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.restoration.noise import Gaussian
+from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.operators import as_operator, gaussian_blur, motion_blur
 
 SIGMA = 0.02  #: of the noise, in the units of images in [0, 1]

@@ -26,8 +26,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.restoration.data import bank
-from setpoint.restoration.priors.storage import save_prior
-from setpoint.restoration.priors.training import Progress, flip, train_prior
+from setpoint.restoration.priors.prior_file import save_prior
+from setpoint.restoration.priors.prior_training import Progress, flip, train_prior
 from setpoint.restoration.priors.unet import UNet
 
 NETWORKS = {

@@ -26,8 +26,8 @@ from torch import Tensor
 from benchmarks.restoration.clips import Clips, clips
 from benchmarks.restoration.judging import mean_and_error
 from benchmarks.restoration.tasks import pose
+from setpoint.restoration.image_scores import psnr
 from setpoint.restoration.priors.bundled import load_prior
-from setpoint.restoration.scores import psnr
 from setpoint.restoration.video import RestoredVideo, restore_video, warping_error
 
 SIGMA, TRAIL = 0.05, 10

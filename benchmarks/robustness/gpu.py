@@ -21,8 +21,8 @@ import torch
 
 from benchmarks.robustness import models
 from benchmarks.robustness.judging import EPS, NORMS, Case, judged, radii, succeeds
-from setpoint.robustness.max_loss import max_loss
-from setpoint.robustness.min_radius import min_radius
+from setpoint.robustness.attacks.max_loss import max_loss
+from setpoint.robustness.attacks.min_radius import min_radius
 
 TABLE, IMAGES, FEW, ROUNDS, BATCH = "mnist", 1000, 100, 3, 20_000
 Line = dict[str, Any]

@@ -13,8 +13,8 @@ import torch
 from benchmarks.peers import ROOT
 from benchmarks.robustness.judging import EPS, NORMS, Case, case, judged, radii, succeeds
 from benchmarks.robustness.models import INTO, TABLES
-from setpoint.robustness.max_loss import max_loss
-from setpoint.robustness.min_radius import min_radius
+from setpoint.robustness.attacks.max_loss import max_loss
+from setpoint.robustness.attacks.min_radius import min_radius
 
 POINTS = INTO / "points"
 SETUPS = {

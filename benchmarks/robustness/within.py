@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from benchmarks.robustness import models, perceptual
 from benchmarks.robustness.judging import EPS, SLACK, Case, case, judged, succeeds
-from setpoint.robustness.max_loss import max_loss
+from setpoint.robustness.attacks.max_loss import max_loss
 
 Line = dict[str, Any]
 #: budget -> steps, searches, restarts of the penalty; steps, restarts of the projected attack

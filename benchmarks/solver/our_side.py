@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from benchmarks.solver.problems import PROBLEMS, Options, Problem, measured
-from setpoint.solvers.minimize import minimize
+from setpoint.solvers.solve import minimize
 
 
 def solve(problem: Problem, settings: Options) -> dict[str, Any]:

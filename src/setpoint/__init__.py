@@ -103,7 +103,7 @@ _LATE = {
     "methods": "setpoint.methods",
     "surrogates": "setpoint.surrogates",
     "GoalClassifier": "setpoint.estimators",
-    "GoalRegressor": "setpoint.regressors",
+    "GoalRegressor": "setpoint.estimators",
     "load": "setpoint.estimators",
     "boosting": "setpoint.boosting",
     "Report": "setpoint.reports",

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.decisions import DecisionRule, tune
-from setpoint.fit.scored import labelled
 from setpoint.goals import Goal, Task
-from setpoint.training.running import RunningLoss
+from setpoint.training.running_loss import RunningLoss
+from setpoint.training.scored_rows import labelled
 
 try:
     from lightning.pytorch.callbacks import Callback

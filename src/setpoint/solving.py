@@ -16,7 +16,7 @@ def minimize(objective: Any, x0: Any = None, **settings: Any) -> Any:
     ``minimize(metric)`` is a :class:`Goal`. ``minimize(f, x0, inequalities=c, equalities=e,
     bounds=(low, high))`` minimises f(x) subject to c(x) <= 0, e(x) = 0 and low <= x <= high and
     gives a :class:`setpoint.solvers.result.Result`; all its options are those of
-    :func:`setpoint.solvers.minimize.minimize`.
+    :func:`setpoint.solvers.solve.minimize`.
 
     Parameters
     ----------
@@ -38,9 +38,7 @@ def minimize(objective: Any, x0: Any = None, **settings: Any) -> Any:
     tensor([2., 2.])
     """
     if x0 is not None:  # torch is loaded for this alone
-        return importlib.import_module("setpoint.solvers.minimize").minimize(
-            objective, x0, **settings
-        )
+        return importlib.import_module("setpoint.solvers.solve").minimize(objective, x0, **settings)
     if x0 is None and callable(objective) and not isinstance(objective, Expression):
         raise KindError("minimize(f) of a function needs a point to start from: minimize(f, x0)")
     if settings:

@@ -13,8 +13,8 @@ import pytest
 
 import setpoint as sp
 from setpoint.cli import app as app_module
-from setpoint.cli import metrics as metrics_module
-from setpoint.cli.output import command
+from setpoint.cli.commands import metrics as metrics_module
+from setpoint.cli.display.terminal import command
 
 GOAL = "maximize recall subject to precision >= 0.8"
 COMMANDS = [
@@ -130,7 +130,7 @@ def test_exit_codes_of_a_process(process, scores, goal, code):
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c_of_a_process():
     code = (
-        "import sys, time, setpoint.cli.metrics as m\n"
+        "import sys, time, setpoint.cli.commands.metrics as m\n"
         "def wait(_):\n"
         "    print('waiting', flush=True)\n"
         "    time.sleep(60)\n"

@@ -9,8 +9,8 @@ import pytest
 from sklearn.metrics import precision_score, recall_score
 
 import setpoint as sp
-from setpoint.cli import demo as demo_module
 from setpoint.cli import experiment
+from setpoint.cli.commands import demo as demo_module
 from setpoint.cli.experiment import SecondLook
 
 

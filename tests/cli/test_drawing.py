@@ -3,8 +3,8 @@
 import pytest
 
 import setpoint as sp
-from setpoint.cli.drawing import ASCII, BRAILLE, Axis, Picture
-from setpoint.cli.tradeoff import constraint_of, picture
+from setpoint.cli.display.terminal_plot import ASCII, BRAILLE, Axis, Picture
+from setpoint.cli.display.tradeoff_view import constraint_of, picture
 
 
 def plain(drawn, **more):

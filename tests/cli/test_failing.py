@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from setpoint import DataError, GoalError, GoalSyntaxError, KindError
-from setpoint.cli.failing import _caret, _wrapped, worded
-from setpoint.cli.output import Screen
+from setpoint.cli.display.terminal import Screen
+from setpoint.cli.errors import _caret, _wrapped, worded
 
 
 def terminal(width, unicode=True):

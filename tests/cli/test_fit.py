@@ -9,9 +9,9 @@ from sklearn.metrics import precision_score, recall_score
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
-from setpoint.cli.given import Uses, read_given
-from setpoint.cli.lasting import in_words, seconds_of
-from setpoint.cli.run import Run
+from setpoint.cli.files.saved_run import Run
+from setpoint.cli.inputs.duration import in_words, seconds_of
+from setpoint.cli.inputs.fit_table import Uses, read_given
 from setpoint.goals import Goal
 
 pytestmark = pytest.mark.usefixtures("undrawn")

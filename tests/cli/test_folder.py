@@ -11,8 +11,8 @@ import pytest
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
-from setpoint.cli.run import Run
-from setpoint.fit import portfolio
+from setpoint.cli.files.saved_run import Run
+from setpoint.fit import cross_fitting as portfolio
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -135,7 +135,7 @@ def test_a_mistake_found_late_leaves_nothing(fit, tmp_path, monkeypatch):
     def fail(*_):
         raise sp.DataError("found late")
 
-    monkeypatch.setattr("setpoint.fit.fitting.Conclusion", fail)
+    monkeypatch.setattr("setpoint.fit.pipeline.Conclusion", fail)
     result = fit(out=tmp_path / "deep" / "run")
     assert (result.exit_code, result.stderr) == (2, "setpoint: found late\n")
     assert not (tmp_path / "deep").exists()

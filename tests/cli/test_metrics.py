@@ -6,8 +6,8 @@ import re
 import pytest
 
 import setpoint as sp
-from setpoint.cli.metrics import ROOMS, describe, example_goals, example_of
-from setpoint.expressions.task import KINDS
+from setpoint.cli.commands.metrics import ROOMS, describe, example_goals, example_of
+from setpoint.expressions.rows.task import KINDS
 
 
 def test_every_metric_is_shown(run):

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tests.restoration.smooth import images
 
-from setpoint.cli import restoration as command
+from setpoint.cli.commands import restore as command
 from setpoint.restoration import storage
+from setpoint.restoration.image_scores import psnr
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.scores import psnr
 
 PRIORS = """
 import torch

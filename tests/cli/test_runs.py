@@ -9,8 +9,8 @@ import pytest
 from tests.cli.tables import QUICK, people
 
 import setpoint as sp
-from setpoint.cli.compare import comparable
-from setpoint.cli.run import Run
+from setpoint.cli.commands.compare import comparable
+from setpoint.cli.files.saved_run import Run
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

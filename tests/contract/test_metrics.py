@@ -13,7 +13,7 @@ from tests.oracles.metrics import ORACLES
 
 import setpoint as sp
 from setpoint.expressions import Curve, Domain, Over, take_in
-from setpoint.expressions.events import RESERVED
+from setpoint.expressions.rows.row_events import RESERVED
 
 TASKS = {
     "binary": sp.Task.binary(groups={"group": ("a", "b")}),

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint.datasets.features import Features
+from setpoint.datasets.columns.features import Features
 
 NAN = float("nan")
 DAY = pd.Timestamp("2024-05-01")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import setpoint as sp
 from setpoint.datasets import Features, Schema
 from setpoint.datasets._written import numbers_of
-from setpoint.datasets.dates import PARTS, expand, read
+from setpoint.datasets.columns.dates import PARTS, expand, read
 
 N = 60
 rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import torch
 from tests.oracles.tune import TOLERANCE, _choose
 
 import setpoint as sp
-from setpoint.decisions.confidence import CONFIDENCES, confidence
+from setpoint.rules.confidence_scores import CONFIDENCES, confidence
 
 COVER = "maximize coverage subject to selective_risk <= 0.2"
 NAN = float("nan")

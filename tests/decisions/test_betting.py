@@ -7,8 +7,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from setpoint.decisions import betting, wealth
-from setpoint.decisions.betting import BOLD, Rows, wins
+from setpoint.statistics import betting_process as wealth
+from setpoint.statistics import betting_test as betting
+from setpoint.statistics.betting_test import BOLD, Rows, wins
 
 RANDOM = np.random.default_rng(0)
 

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from setpoint import DataError
-from setpoint.decisions import bounds
-from setpoint.decisions.bounds import interval, least_proof, lower, p_above, p_below, power, upper
+from setpoint.statistics import binomial as bounds
+from setpoint.statistics.binomial import (
+    interval,
+    least_proof,
+    lower,
+    p_above,
+    p_below,
+    power,
+    upper,
+)
 
 COUNTS = [
     *((k, n) for n in (1, 2, 3, 7, 10, 59, 100) for k in range(0, n + 1, max(1, n // 7))),

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 import setpoint as sp
-from setpoint.decisions.cautious import cautious, room_with_margin
+from setpoint.decisions.proof.safety_margin import cautious, room_with_margin
 from setpoint.expressions import Task, take_in
 from setpoint.goals import Goal
 

@@ -17,7 +17,7 @@ import torch
 from scipy.stats import binom, binomtest
 
 import setpoint as sp
-from setpoint.decisions.operating import OperatingPoint
+from setpoint.rules.rule import OperatingPoint
 
 POINT = OperatingPoint(task=sp.Task.binary(), kind="threshold", threshold=0.5)
 PROVEN, OPEN, REFUTED = "PROVEN", "NOT PROVEN", "REFUTED"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from setpoint import DataError, KindError
-from setpoint.decisions.confidence import CONFIDENCES, confidence, from_probabilities
+from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
 
 NAMES = list(CONFIDENCES)
 SOFTMAX = ["sr_max", "sr_ent", "sr_doctor"]
@@ -236,7 +236,7 @@ def test_tensors_give_the_same(name, dtype):
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_of_rows_give_the_same_as_all_at_once(name, monkeypatch):
     expected = confidence(name, Z, head_for(name))
-    room = import_module("setpoint.decisions.confidence")  # the function may bear its name
+    room = import_module("setpoint.rules.confidence_scores")  # the function may bear its name
     monkeypatch.setattr(room, "BLOCK", 35)
     for a, b in zip(confidence(name, Z, head_for(name)), expected, strict=True):
         assert np.array_equal(a, b)

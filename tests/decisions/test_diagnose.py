@@ -14,9 +14,9 @@ from scipy.stats import norm
 from tests.oracles.tune import METRICS12, brute_tune, counts_at, thresholds
 
 import setpoint as sp
-from setpoint.decisions.asking import Asked
 from setpoint.decisions.diagnose import diagnose
 from setpoint.decisions.diagnosis import Diagnosis
+from setpoint.goals.constraint_bound import Asked
 
 
 def drawn(seed, n, share=0.3, apart=2.0):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import setpoint as sp
-from setpoint.decisions import DecisionRule, Fingerprint, betting
+from setpoint.decisions import DecisionRule, Fingerprint
 from setpoint.expressions import Number, take_in
+from setpoint.statistics import betting_test as betting
 
 GOAL = "maximize recall subject to precision >= 0.9"
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import setpoint as sp
-from setpoint.decisions import wealth
-from setpoint.decisions.operating import OperatingPoint
+from setpoint.rules.rule import OperatingPoint
+from setpoint.statistics import betting_process as wealth
 
 POINT = OperatingPoint(task=sp.Task.binary(), kind="threshold", threshold=0.5)
 BAND = OperatingPoint(task=sp.Task.binary(), kind="abstain", band=(0.3, 0.7))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import setpoint as sp
-from setpoint.decisions.offsets import OffsetSweep, Rows, decide_classes
 from setpoint.expressions import Domain, take_in
+from setpoint.rules.class_offsets import OffsetSweep, Rows, decide_classes
 
 
 def problem(seed, n=60, classes=3):

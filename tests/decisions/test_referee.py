@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
-from setpoint.decisions.cautious import cautious
-from setpoint.decisions.choose import choose
 from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.proof.safety_margin import cautious
 from setpoint.decisions.referee import Bout, Entrant, cross_decided, price_of
 from setpoint.expressions import Task, take_in
 from setpoint.goals import Goal
+from setpoint.rules.table import choose
 
 F1 = Goal.parse("maximize f1")
 FLOOR = Goal.parse("maximize recall subject to precision >= 0.7")

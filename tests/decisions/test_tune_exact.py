@@ -171,7 +171,7 @@ LOCAL_GOALS = [
 @pytest.mark.parametrize("groups", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_local_search_over_groups_comes_near_the_exact_one(seed, groups, goal, monkeypatch):
-    from setpoint.decisions import blocks
+    from setpoint.rules import threshold_blocks as blocks
 
     random = np.random.default_rng(seed)
     n = 110 * groups

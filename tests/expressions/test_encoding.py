@@ -7,7 +7,7 @@ import pytest
 import setpoint as sp
 from setpoint import expressions
 from setpoint.expressions import Expression, from_json, to_json
-from setpoint.expressions.encoding import NODES
+from setpoint.expressions.json_form import NODES
 
 
 def test_every_final_node_is_in_the_table():

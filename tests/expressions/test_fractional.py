@@ -5,7 +5,7 @@ import pytest
 
 import setpoint as sp
 from setpoint.expressions import Columns, Domain, Task, measure
-from setpoint.expressions.fractional import cleared, fractions, linear
+from setpoint.expressions.fractions import cleared, fractions, linear
 
 BINARY = [
     "f1", "f_beta(2)", "precision", "recall", "accuracy", "jaccard", "fpr", "1 - fpr", "youden",

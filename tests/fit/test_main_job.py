@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score, fbeta_score, recall_score, roc_auc_score
 import setpoint as sp
 from setpoint.datasets.parts import Parts
 from setpoint.decisions.comparison import Comparison
-from setpoint.fit import fitting
+from setpoint.fit import pipeline as fitting
 
 GOAL = "maximize recall subject to precision >= 0.8"
 QUICK = {"effort": "quick", "compare": False}

@@ -22,8 +22,8 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.fit import members, storage
-from setpoint.fit.job import Progress
-from setpoint.fit.recipe import Planned
+from setpoint.fit.plan import Planned
+from setpoint.fit.training_data import Progress
 
 GOAL = "maximize recall subject to precision >= 0.8"
 EASY = "maximize recall subject to precision >= 0.5"

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import setpoint as sp
 from setpoint._core.errors import GoalError
-from setpoint.methods.anchors import AnchorsProgram, anchors_objection
+from setpoint.methods.exact.curve_anchors import AnchorsProgram, anchors_objection
 from setpoint.surrogates import Annealed, Constant
 from setpoint.training import RunningLoss
 

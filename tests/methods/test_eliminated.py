@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from setpoint.losses import GoalLoss
-from setpoint.methods.cells import Cells
 from setpoint.methods.classes import HardClasses
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.confusion.soft_decisions import HardSteps
 from setpoint.methods.costs import Costs
-from setpoint.methods.eliminated import FIRMNESS, EliminatedProgram, by_margin
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.exact.elimination import FIRMNESS, EliminatedProgram, by_margin
 from setpoint.methods.method import ready
-from setpoint.methods.steps import HardSteps
 from setpoint.surrogates import Annealed, Constant
 from setpoint.training import RunningLoss
-from setpoint.training.running import EVERY
+from setpoint.training.running_loss import EVERY
 
 FPOR = "maximize recall subject to precision >= 0.8"
 FROP = "maximize precision subject to recall >= 0.7"

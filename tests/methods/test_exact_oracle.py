@@ -28,8 +28,8 @@ from tests.oracles.linear_labelings import Fpor, Frop, Ofbs
 
 import setpoint as sp
 from setpoint.fit.exact import fit_exact
-from setpoint.methods.exact import Exact
-from setpoint.methods.tie import apart, exceeds, falls_short
+from setpoint.methods.exact.exact import Exact
+from setpoint.methods.exact.step_tie import apart, exceeds, falls_short
 
 # --- the reformulation, without training -----------------------------------------------------
 

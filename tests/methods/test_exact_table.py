@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from setpoint._core.errors import DataError, FileError, GoalError, KindError
 from setpoint.goals import Goal, Task
-from setpoint.methods import batch as batch_of
-from setpoint.methods.exact_table import UNSEEN, Tabled, table_program
-from setpoint.methods.shelf import Shelf, found_on_device
-from setpoint.methods.tie import apart, exceeds, falls_short
+from setpoint.methods.confusion import batch as batch_of
+from setpoint.methods.exact.membership_table import UNSEEN, Tabled, table_program
+from setpoint.methods.exact.row_store import Shelf, found_on_device
+from setpoint.methods.exact.step_tie import apart, exceeds, falls_short
 from setpoint.solvers import FirstOrder
 from setpoint.surrogates import Annealed
 from setpoint.training.batches import InMemory, Loaded, Rows
 from setpoint.training.loop import Plan, train
-from setpoint.training.running import RunningLoss
+from setpoint.training.running_loss import RunningLoss
 
 GROUPS = Task.binary(groups={"g": ["x", "y"]})
 GOALS = {

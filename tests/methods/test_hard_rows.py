@@ -9,9 +9,9 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 import setpoint as sp
 from setpoint.goals import Goal, Task, lower
-from setpoint.methods.cells import Cells
-from setpoint.methods.hard_rows import HardRows
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.exact.hard_decisions import HardRows
 from setpoint.methods.monotone import directions
 from setpoint.methods.walk import walk
 
@@ -59,7 +59,7 @@ def test_blocks_of_a_line_give_what_the_whole_gives(block, monkeypatch):
     z, q, y = r.normal(size=37), r.normal(size=37), (r.random(37) < 0.4).astype(float)
     hard = _rows(FPOR, Task.binary(), z, y)
     whole = hard.along(z, q)
-    monkeypatch.setattr("setpoint.methods.hard_rows.BLOCK", block)
+    monkeypatch.setattr("setpoint.methods.exact.hard_decisions.BLOCK", block)
     assert hard.along(z, q) == whole
 
 

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 import setpoint as sp
 from setpoint.methods.borders import exact_borders, hard_shares, listed, pull, soft_borders
-from setpoint.methods.queries import query_objection, query_program, query_recovered
+from setpoint.methods.implicit.query_ranking import query_objection, query_program, query_recovered
 from setpoint.training import RunningLoss
 
 RANKING = sp.Task.ranking()

@@ -8,7 +8,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from setpoint.methods.tie import apart, exceeds, falls_short, tie
+from setpoint.methods.exact.step_tie import apart, exceeds, falls_short, tie
 
 GAP = 1e-6  #: of a and t, of s and its ends: far beyond rounding
 inner = st.floats(0.001, 0.999)

@@ -9,13 +9,17 @@ from tests.reports import cases
 import setpoint as sp
 from setpoint.goals import Goal, lower
 from setpoint.reports import Scored
-from setpoint.reports.affected import affected
-from setpoint.reports.along import curves, thinned
-from setpoint.reports.confusion import confusion
-from setpoint.reports.intervals import auroc_interval, precision_interval, share_interval
-from setpoint.reports.key_figures import key_figures
-from setpoint.reports.scores import distribution, reliability
-from setpoint.reports.tradeoff import tradeoff
+from setpoint.reports.sections.confusion import confusion
+from setpoint.reports.sections.groups import affected
+from setpoint.reports.sections.key_figures import key_figures
+from setpoint.reports.sections.score_distribution import distribution, reliability
+from setpoint.reports.sections.threshold_curves import curves, thinned
+from setpoint.reports.sections.tradeoff import tradeoff
+from setpoint.statistics.confidence_intervals import (
+    auroc_interval,
+    precision_interval,
+    share_interval,
+)
 
 
 @pytest.fixture(scope="module")

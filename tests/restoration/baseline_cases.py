@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.restoration.forward import Forward
-from setpoint.restoration.noise import Gaussian
-from setpoint.restoration.task import Task
-from setpoint.restoration.watch import Watch
+from setpoint.restoration.measurement.forward_model import Forward
+from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.noise import Gaussian
+from setpoint.restoration.measurement.restoration_task import Task
 
 
 @dataclass(frozen=True)

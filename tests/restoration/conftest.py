@@ -17,8 +17,8 @@ from tests.restoration.flow_of_diffusion import flow_of
 
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.storage import read_prior, save_prior
-from setpoint.restoration.priors.training import train_prior
+from setpoint.restoration.priors.prior_file import read_prior, save_prior
+from setpoint.restoration.priors.prior_training import train_prior
 from setpoint.restoration.priors.unet import UNet
 
 TRAINING = 1500

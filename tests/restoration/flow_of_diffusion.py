@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.schedule import cosine
+from setpoint.restoration.priors.noise_schedule import cosine
 
 
 class Velocity(nn.Module):

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from setpoint.restoration.priors.linear import LinearPrior
+from setpoint.restoration.priors.linear_gaussian import LinearPrior
 
 SIDE = 12
 

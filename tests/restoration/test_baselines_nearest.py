@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from setpoint import DataError
 from setpoint.restoration.baselines import nearest
-from setpoint.restoration.baselines.nearest import distances
+from setpoint.restoration.baselines.nearest_image import distances
 from setpoint.restoration.operators import BlindBlur, Blur, Downsample, Inpaint, PhaseRetrieval
 from setpoint.restoration.operators.kernels import gaussian_kernel
 

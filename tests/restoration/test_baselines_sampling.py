@@ -13,11 +13,11 @@ from torch import Tensor
 
 from setpoint import DataError, KindError
 from setpoint.restoration.baselines import dps, pnp
-from setpoint.restoration.baselines.diffused import Diffusion
-from setpoint.restoration.baselines.unknowns import Unknowns
+from setpoint.restoration.baselines.blind_unknowns import Unknowns
+from setpoint.restoration.baselines.denoiser_diffusion import Diffusion
 from setpoint.restoration.operators import BlindBlur, Blur, gaussian_blur
 from setpoint.restoration.operators.kernels import gaussian_kernel
-from setpoint.restoration.priors.linear import LinearPrior
+from setpoint.restoration.priors.linear_gaussian import LinearPrior
 
 
 def _gaussian(pixels: int, seed: int = 0) -> LinearPrior:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint import DataError
 from setpoint.restoration.baselines import total_variation
-from setpoint.restoration.baselines.ground import Space
+from setpoint.restoration.baselines.task_and_start import Space
 from setpoint.restoration.baselines.variation import (
     denoised,
     differences,

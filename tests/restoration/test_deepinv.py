@@ -5,9 +5,9 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from setpoint.restoration.intake import check
+from setpoint.restoration.measurement.input_checks import check
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.priors.protocol import Generator
+from setpoint.restoration.priors.prior import Generator
 
 if find_spec("deepinv") is None:
     pytest.skip("deepinv is not installed", allow_module_level=True)

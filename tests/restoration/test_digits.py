@@ -9,7 +9,7 @@ import torch
 from tests.restoration.flow_of_diffusion import Velocity
 from torch import nn
 
-from setpoint.restoration.priors.linear import LinearPrior
+from setpoint.restoration.priors.linear_gaussian import LinearPrior
 
 
 @pytest.fixture(params=["digits_prior", "digits_flow"])

@@ -9,9 +9,9 @@ from tests.restoration.smooth import images, make
 import setpoint as sp
 from setpoint.restoration.compare import compare
 from setpoint.restoration.evaluate import evaluate, mean_and_error
+from setpoint.restoration.image_scores import manifold_distance, psnr, ssim
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.restoring import restore
-from setpoint.restoration.scores import manifold_distance, psnr, ssim
+from setpoint.restoration.restore import restore
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import torch
 from tests.restoration.linear_cases import Velocity
 from tests.restoration.oracles import GaussianFlow, LinearGaussian, plugged_profile
 
-from setpoint.restoration.fmplug import fmplug
-from setpoint.restoration.forward import Forward
-from setpoint.restoration.noise import Gaussian
+from setpoint.restoration.measurement.forward_model import Forward
+from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.noise import Gaussian
+from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.methods.first_image import rough
+from setpoint.restoration.methods.fmplug import fmplug
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.rough import rough
-from setpoint.restoration.task import Task
-from setpoint.restoration.watch import Watch
 
 FLOW = GaussianFlow(np.array([0.3, -0.2, 0.1]), np.diag([0.3, 0.2, 0.1]) + 0.05)
 TIMES = np.linspace(0.02, 0.98, 121)

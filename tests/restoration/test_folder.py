@@ -11,8 +11,8 @@ import torch
 
 import setpoint as sp
 from setpoint.restoration.priors.bundled import load_prior
-from setpoint.restoration.priors.folder import alpha_bar, read_folder
-from setpoint.restoration.priors.schedule import linear
+from setpoint.restoration.priors.diffusers_folder import alpha_bar, read_folder
+from setpoint.restoration.priors.noise_schedule import linear
 
 MODEL = {"_class_name": "UNet2DModel", "sample_size": 8, "in_channels": 1, "out_channels": 1}
 PLAN = {"_class_name": "DDPMScheduler", "num_train_timesteps": 100, "beta_schedule": "linear"}

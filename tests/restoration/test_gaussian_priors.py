@@ -9,7 +9,7 @@ from torch import nn
 
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.schedule import cosine
+from setpoint.restoration.priors.noise_schedule import cosine
 
 RNG = np.random.default_rng(0)
 ROOT = 0.5 * RNG.normal(size=(4, 4))

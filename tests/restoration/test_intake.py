@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from setpoint import DataError, KindError
-from setpoint.restoration.intake import check
-from setpoint.restoration.noise import Gaussian, Impulse, Shot
+from setpoint.restoration.measurement.input_checks import check
+from setpoint.restoration.measurement.noise import Gaussian, Impulse, Shot
 from setpoint.restoration.operators import (
     OPERATORS,
     BlindBlur,
@@ -19,7 +19,7 @@ from setpoint.restoration.operators import (
     gaussian_blur,
     random_inpaint,
 )
-from setpoint.restoration.priors.protocol import Generator
+from setpoint.restoration.priors.prior import Generator
 
 SHAPE = (1, 8, 8)
 

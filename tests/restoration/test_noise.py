@@ -9,7 +9,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from setpoint import DataError, KindError
-from setpoint.restoration.noise import (
+from setpoint.restoration.measurement.noise import (
     Gaussian,
     Impulse,
     Shot,

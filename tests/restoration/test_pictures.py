@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from setpoint import DataError, FileError
-from setpoint.restoration.pictures import as_png, padded, read_pictures, read_png
+from setpoint.restoration.image_files import as_png, padded, read_pictures, read_png
 
 GREY, COLOUR = (1, 6, 5), (3, 6, 5)
 rng = np.random.default_rng(0)

@@ -19,9 +19,9 @@ import setpoint as sp
 from setpoint.restoration.priors.bundled import BUNDLED, load_prior, prior_card
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.linear import LinearPrior
-from setpoint.restoration.priors.schedule import cosine, linear
-from setpoint.restoration.priors.storage import read_card, read_prior, save_prior
+from setpoint.restoration.priors.linear_gaussian import LinearPrior
+from setpoint.restoration.priors.noise_schedule import cosine, linear
+from setpoint.restoration.priors.prior_file import read_card, read_prior, save_prior
 from setpoint.restoration.priors.unet import UNet
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.ndimage import gaussian_filter
 
 from setpoint import DataError, KindError
-from setpoint.restoration.scores import manifold_distance, psnr, ssim
+from setpoint.restoration.image_scores import manifold_distance, psnr, ssim
 
 
 def pair(seed, shape=(2, 3, 17, 23), low=0.0, high=1.0):

@@ -16,8 +16,8 @@ from tests.restoration.smooth import images, make
 import setpoint as sp
 from setpoint.restoration import storage
 from setpoint.restoration.compare import compare
+from setpoint.restoration.contact_sheet import HIDDEN, as_shades, panels
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.sheet import HIDDEN, as_shades, panels
 from setpoint.restoration.storage import FILES, Setting, as_json
 
 

@@ -10,8 +10,8 @@ from torch import nn
 import setpoint as sp
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.schedule import linear
-from setpoint.restoration.priors.training import Progress, flip, train_prior
+from setpoint.restoration.priors.noise_schedule import linear
+from setpoint.restoration.priors.prior_training import Progress, flip, train_prior
 
 
 class Small(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.restoration import Generator, LinearPrior, evaluate, restore, restore_video
-from setpoint.restoration.noise import Gaussian
+from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.operators import Inpaint, as_operator
 
 F64 = torch.float64

@@ -11,11 +11,11 @@ from scipy.ndimage import map_coordinates
 
 from setpoint._core.errors import SetpointError
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.priors.protocol import Generator
+from setpoint.restoration.priors.prior import Generator
 from setpoint.restoration.video import restore_video, warp, warping_error
-from setpoint.restoration.video.flow import as_estimator, motion, opencv_flow, refined
-from setpoint.restoration.video.seeds import on_shell, start_seeds
-from setpoint.restoration.video.warp import consistent, inside
+from setpoint.restoration.video.flow_warp import consistent, inside
+from setpoint.restoration.video.frame_seeds import on_shell, start_seeds
+from setpoint.restoration.video.optical_flow import as_estimator, motion, opencv_flow, refined
 
 F64 = torch.float64
 

@@ -15,9 +15,9 @@ from tests.robustness.stand_ins import (
 )
 
 import setpoint as sp
-from setpoint.robustness.beside import named, others
-from setpoint.robustness.calls import Attack, Call
+from setpoint.robustness.attacks.attack import Attack, Call
 from setpoint.robustness.evaluate import evaluate
+from setpoint.robustness.third_party_attacks import named, others
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from setpoint import DataError, KindError
-from setpoint.robustness.distances import as_distance, norms
+from setpoint.robustness.attacks.distances import as_distance, norms
 
 
 @pytest.mark.parametrize(

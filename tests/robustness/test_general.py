@@ -6,10 +6,10 @@ from tests.robustness.small_nets import images, network
 from tests.robustness.stand_ins import linear, nearest_wrong
 
 from setpoint import DataError, KindError
-from setpoint.robustness.general import general_max_loss, general_min_radius
-from setpoint.robustness.losses import margin, target_margin
-from setpoint.robustness.min_radius import min_radius
-from setpoint.robustness.segments import inside, outside
+from setpoint.robustness.attacks.attack_losses import margin, target_margin
+from setpoint.robustness.attacks.bisection import inside, outside
+from setpoint.robustness.attacks.general_distance import general_max_loss, general_min_radius
+from setpoint.robustness.attacks.min_radius import min_radius
 from setpoint.solvers.batched import folded
 
 SCALES = torch.tensor([1.0, 2.0, 0.5, 1.5, 1.0, 0.7], dtype=torch.float64)

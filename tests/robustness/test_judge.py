@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.robustness.stand_ins import linear
 
 import setpoint as sp
-from setpoint.robustness.distances import as_distance
-from setpoint.robustness.judge import RELATIVE, Judge
+from setpoint.robustness.attacks.distances import as_distance
+from setpoint.robustness.success_criterion import RELATIVE, Judge
 
 
 def identity(x):

@@ -3,7 +3,7 @@ import torch
 from torch.nn.functional import log_softmax
 
 from setpoint import DataError
-from setpoint.robustness.losses import (
+from setpoint.robustness.attacks.attack_losses import (
     checked_loss,
     cross_entropy,
     margin,

@@ -7,10 +7,10 @@ from tests.robustness.stand_ins import linear
 from torch import nn
 
 from setpoint import DataError, KindError
-from setpoint.robustness.distances import as_distance
-from setpoint.robustness.losses import cross_entropy, margin, target_margin
-from setpoint.robustness.max_loss import max_loss
-from setpoint.robustness.projections import project, reach
+from setpoint.robustness.attacks.attack_losses import cross_entropy, margin, target_margin
+from setpoint.robustness.attacks.distances import as_distance
+from setpoint.robustness.attacks.max_loss import max_loss
+from setpoint.robustness.attacks.projections import project, reach
 
 NORMS = ["l1", "l2", "linf", "l1.5", "l4"]
 

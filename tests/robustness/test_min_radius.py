@@ -6,10 +6,10 @@ from tests.robustness.small_nets import images, network
 from tests.robustness.stand_ins import linear, nearest_wrong
 from torch import nn
 
-from setpoint.robustness.distances import as_distance
-from setpoint.robustness.losses import margin, target_margin
-from setpoint.robustness.min_radius import min_radius
-from setpoint.robustness.projections import reach
+from setpoint.robustness.attacks.attack_losses import margin, target_margin
+from setpoint.robustness.attacks.distances import as_distance
+from setpoint.robustness.attacks.min_radius import min_radius
+from setpoint.robustness.attacks.projections import reach
 
 NORMS = ["l1", "l2", "linf", "l1.5", "l4"]
 

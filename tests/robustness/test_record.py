@@ -13,8 +13,8 @@ from scipy import stats
 from tests.robustness.stand_ins import exact, problem
 
 import setpoint as sp
+from setpoint.robustness.attack_outcomes import Ran
 from setpoint.robustness.evaluate import evaluate
-from setpoint.robustness.outcome import Ran
 from setpoint.robustness.record import Robustness
 from setpoint.robustness.storage import FILES
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
-from setpoint.solvers.batched.dual import box_dual
+from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.full import FullMemory
 from setpoint.solvers.batched.limited import LimitedMemory
 

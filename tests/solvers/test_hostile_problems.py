@@ -14,7 +14,7 @@ from tests.solvers.known_formulas import banana
 from tests.solvers.optimality import conditions
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint.solvers.minimize import minimize
+from setpoint.solvers.solve import minimize
 
 # --- what a function does not depend on
 

@@ -19,7 +19,7 @@ from tests.solvers.optimality import (
     values,
 )
 
-from setpoint.solvers.minimize import minimize
+from setpoint.solvers.solve import minimize
 
 SOLVERS = ("daqp", "piqp")
 BY_NAME = {problem.name: problem for problem in (*PROBLEMS, *KINKS)}

@@ -10,7 +10,7 @@ from tests.solvers.known import of
 from tests.solvers.known_formulas import banana, rosen_suzuki, rosen_suzuki_sides
 
 import setpoint as sp
-from setpoint.solvers.minimize import minimize
+from setpoint.solvers.solve import minimize
 
 # --- x0 and bounds
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from setpoint.training.batches import Rows
-from setpoint.training.by_query import ByQuery
+from setpoint.training.query_batches import ByQuery
 
 
 def rows_of(codes):

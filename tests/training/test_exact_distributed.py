@@ -18,12 +18,12 @@ from torch import nn
 
 from setpoint._core.errors import DataError
 from setpoint.goals import Goal, Task
-from setpoint.methods.exact_table import UNSEEN, Tabled, table_program
-from setpoint.methods.shelf import Shelf
+from setpoint.methods.exact.membership_table import UNSEEN, Tabled, table_program
+from setpoint.methods.exact.row_store import Shelf
 from setpoint.training.batches import InMemory, Rows
 from setpoint.training.distributed import Processes
 from setpoint.training.loop import Plan, train
-from setpoint.training.running import RunningLoss
+from setpoint.training.running_loss import RunningLoss
 
 ROWS, SIZE, EPOCHS, HALF = 41, 14, 6, 3
 GROUPS = Task.binary(groups={"g": ["x", "y"]})

@@ -8,7 +8,7 @@ import torch
 import setpoint as sp
 from setpoint.methods import Costs, CrossEntropy, Implicit, SoftSet
 from setpoint.surrogates import Linear, Ramp
-from setpoint.training.running import EVERY
+from setpoint.training.running_loss import EVERY
 
 CASES = {
     "f1": ("maximize f1", SoftSet()),

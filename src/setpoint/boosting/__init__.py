@@ -5,21 +5,25 @@ Each library has an *objective* (gradients and hessians, by the library's own co
 them. A library is loaded when it is first used.
 """
 
-from setpoint.boosting.libraries import (
+from setpoint.boosting.library_estimators import (
     BOOSTERS,
     Booster,
     GoalCatBoostClassifier,
     GoalLGBMClassifier,
     GoalXGBClassifier,
 )
-from setpoint.boosting.metrics import (
+from setpoint.boosting.library_objectives import (
+    CatBoostObjective,
+    LightGBMObjective,
+    XGBoostObjective,
+)
+from setpoint.boosting.stopping_metrics import (
     CatBoostMetric,
     GoalMetric,
     LightGBMMetric,
     XGBoostMetric,
     merit,
 )
-from setpoint.boosting.objectives import CatBoostObjective, LightGBMObjective, XGBoostObjective
 
 __all__ = [
     "LightGBMObjective",

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from setpoint import __version__
-from setpoint.cli import (
+from setpoint.cli.commands import (
     certify,
     compare,
     decide,
@@ -26,12 +26,12 @@ from setpoint.cli import (
     monitor,
     plan,
     predict,
-    restoration,
     robustness,
     tune,
 )
+from setpoint.cli.commands import restore as restoration
 from setpoint.cli.debugging import Debug
-from setpoint.cli.failing import report, report_json
+from setpoint.cli.errors import report, report_json
 
 HELP = "State the goal. Train for it. Prove it holds."
 EPILOG = """

@@ -12,8 +12,8 @@ import numpy as np
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.cli.scoring import Scorer
-from setpoint.cli.sink import sink
+from setpoint.cli.files.table_writer import sink
+from setpoint.cli.inputs.run_scores import Scorer
 from setpoint.cli.worded import counted, decision_columns, score_columns
 from setpoint.datasets import Schema, column, read_chunks
 

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setpoint._core.errors import FileError, SetpointError
-from setpoint.cli.folder import Folder, claim
-from setpoint.cli.given import Given, Uses, read_given
-from setpoint.cli.lasting import in_words
-from setpoint.cli.live import Live, plan_facts
+from setpoint.cli.display.progress_bar import Live, plan_facts
+from setpoint.cli.display.run_view import next_facts, record, show_outcome
+from setpoint.cli.display.terminal import Screen, command, count
+from setpoint.cli.files.run_folder import Folder, claim
+from setpoint.cli.files.saved_run import Run
+from setpoint.cli.inputs.duration import in_words
+from setpoint.cli.inputs.fit_table import Given, Uses, read_given
 from setpoint.cli.meant import refuse_unmeant
-from setpoint.cli.output import Screen, command, count
-from setpoint.cli.run import Run
-from setpoint.cli.story import next_facts, record, show_outcome
 from setpoint.goals import Goal
 
 if TYPE_CHECKING:
-    from setpoint.estimators import GoalClassifier
-    from setpoint.fit.recipe import FitPlan
+    from setpoint.estimators.classifier import GoalClassifier
+    from setpoint.fit.plan import FitPlan
 
 _LOOKED = (
     "a finished run of these rows was replaced: its certify rows have been looked at before, and "
@@ -102,7 +102,7 @@ class Fitting:
         }
 
     def _classifier(self, given: Given, folder: Folder, live: Live) -> GoalClassifier:
-        from setpoint.estimators import GoalClassifier
+        from setpoint.estimators.classifier import GoalClassifier
 
         made = GoalClassifier(
             self.goal,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from setpoint.cli.given import Given
-from setpoint.decisions.choose import kind_for
-from setpoint.decisions.problem import Problem
+from setpoint.cli.inputs.fit_table import Given
 from setpoint.expressions import Domain, take_in
 from setpoint.goals import Goal, lower
+from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.table import kind_for
 
 
 def refuse_unmeant(goal: Goal, given: Given, kind: str | None) -> None:
     """Raise before anything is fitted where the goal names what no row has."""
-    from setpoint.fit.labels import read_labels
+    from setpoint.fit.class_labels import read_labels
     from setpoint.fit.operating_point import ranks_only
 
     target, rows, lowered = given.target, len(given.X), lower(goal)

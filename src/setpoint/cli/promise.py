@@ -10,17 +10,17 @@ from typing import Any
 from rich.text import Text
 
 from setpoint._core.errors import DataError
-from setpoint.cli.output import Screen, command
-from setpoint.cli.proof import show_certificate, told_short
-from setpoint.cli.results import data_line, decided_facts, show_kept
-from setpoint.cli.rows import Rows
+from setpoint.cli.display.certificate_view import show_certificate, told_short
+from setpoint.cli.display.rule_view import data_line, decided_facts, show_kept
+from setpoint.cli.display.run_view import STYLES
+from setpoint.cli.display.terminal import Screen, command
+from setpoint.cli.files.saved_run import Run
+from setpoint.cli.inputs.scored_table import Rows
 from setpoint.cli.ruled import labels_for
-from setpoint.cli.run import Run
 from setpoint.cli.scored import Columns, scored_rows
-from setpoint.cli.story import STYLES
 from setpoint.decisions import Certificate, Evaluation, certify
 from setpoint.decisions import evaluate as judge
-from setpoint.decisions.certificate import PROVEN, REFUTED
+from setpoint.rules.certificate import PROVEN, REFUTED
 
 _SEEN = "these rows were part of the fit: what stands here are figures that flatter, and no proof"
 

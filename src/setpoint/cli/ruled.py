@@ -11,9 +11,9 @@ import numpy as np
 
 from setpoint._core.errors import KindError
 from setpoint._core.words import listing
-from setpoint.cli.options import labels_of, scores_of
-from setpoint.cli.output import count
-from setpoint.cli.rows import Roles, Rows, columns_of, read_rows
+from setpoint.cli.display.terminal import count
+from setpoint.cli.inputs.scored_table import Roles, Rows, columns_of, read_rows
+from setpoint.cli.inputs.shared_options import labels_of, scores_of
 from setpoint.decisions import OperatingPoint
 from setpoint.expressions import Label
 from setpoint.goals import Goal, Task

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setpoint._core.errors import KindError
-from setpoint.cli.rows import Roles, Rows, rows_of
+from setpoint.cli.files.saved_run import Run
+from setpoint.cli.inputs.run_scores import Scorer
+from setpoint.cli.inputs.scored_table import Roles, Rows, rows_of
 from setpoint.cli.ruled import roles_of, spelled_for
-from setpoint.cli.run import Run
-from setpoint.cli.scoring import Scorer
 from setpoint.datasets import column, read_table
 
 if TYPE_CHECKING:

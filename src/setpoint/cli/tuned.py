@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from setpoint.cli import tradeoff
-from setpoint.cli.output import Screen, command
-from setpoint.cli.proof import show_certificate
-from setpoint.cli.results import CAUTION, data_line, decided_facts, show_rule
-from setpoint.cli.rows import Rows
+from setpoint.cli.display import tradeoff_view as tradeoff
+from setpoint.cli.display.certificate_view import show_certificate
+from setpoint.cli.display.rule_view import CAUTION, data_line, decided_facts, show_rule
+from setpoint.cli.display.terminal import Screen, command
+from setpoint.cli.inputs.scored_table import Rows
 from setpoint.decisions import DecisionRule
 
 

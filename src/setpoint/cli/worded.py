@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from setpoint.estimators import GoalClassifier
+    from setpoint.estimators.classifier import GoalClassifier
 
 DECISION, SCORE = "decision", "score"
 

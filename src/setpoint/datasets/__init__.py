@@ -25,15 +25,15 @@ lines of a text file, the header being line 1.
 from __future__ import annotations
 
 from setpoint.datasets.bundled import Dataset, load, names
-from setpoint.datasets.chunks import Chunks, count_rows, read_chunks
-from setpoint.datasets.codes import Codes
-from setpoint.datasets.columns import column, numbers
-from setpoint.datasets.features import Features
+from setpoint.datasets.columns.column_roles import column, numbers
+from setpoint.datasets.columns.features import Features
+from setpoint.datasets.columns.schema import Column, Schema
+from setpoint.datasets.columns.tree_codes import Codes
 from setpoint.datasets.labels import Labelled, labelled
 from setpoint.datasets.parts import Parts, part
-from setpoint.datasets.schema import Column, Schema
+from setpoint.datasets.read_table import read_table
 from setpoint.datasets.splits import Split, split
-from setpoint.datasets.tables import read_table
+from setpoint.datasets.table_chunks import Chunks, count_rows, read_chunks
 
 __all__ = [
     "Dataset",

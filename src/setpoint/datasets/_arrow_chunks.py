@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import FileError
-from setpoint.datasets._arrow import _plain, _stored
-from setpoint.datasets._signature import refuse_other_type, refuse_repeated
+from setpoint.datasets.arrow_files import _plain, _stored
+from setpoint.datasets.file_signature import refuse_other_type, refuse_repeated
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setpoint.datasets._cells import Levels, levels
+from setpoint.datasets.columns.cell_values import Levels, levels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Any
 from setpoint._core.errors import FileError
 from setpoint._core.reals import is_real
 from setpoint._core.words import listing
-from setpoint.datasets._encoded import Category, Number
+from setpoint.datasets.columns.column_encoding import Category, Number
 
 _KINDS: dict[str, type[Number] | type[Category]] = {"number": Number, "category": Category}
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from setpoint._core.errors import FileError
-from setpoint.datasets._text import (
+from setpoint.datasets.text_files import (
     _UNPACKING,
     _check_header,
     _parser_sentence,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import DataError
-from setpoint.datasets._cells import floats, is_numeric
-from setpoint.datasets._kinds import Column, plain, refuse_infinite
 from setpoint.datasets._levels import levels_of
 from setpoint.datasets._written import numbers_of
-from setpoint.datasets.dates import expand, instants, likely, read
+from setpoint.datasets.columns.cell_values import floats, is_numeric
+from setpoint.datasets.columns.column_kinds import Column, plain, refuse_infinite
+from setpoint.datasets.columns.dates import expand, instants, likely, read
 
 if TYPE_CHECKING:
     import pandas as pd

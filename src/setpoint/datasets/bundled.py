@@ -19,7 +19,7 @@ import numpy as np
 from setpoint._core.errors import DataError, FileError
 from setpoint._core.words import listing, nearest
 from setpoint.datasets._carried import CARRIED, Carried, Task
-from setpoint.datasets._text import exact_floats
+from setpoint.datasets.text_files import exact_floats
 
 if TYPE_CHECKING:
     import pandas as pd

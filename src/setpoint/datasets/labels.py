@@ -11,7 +11,7 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint.datasets._positive import declared, matched, shown
-from setpoint.datasets.columns import column, refuse_missing
+from setpoint.datasets.columns.column_roles import column, refuse_missing
 
 if TYPE_CHECKING:
     import pandas as pd

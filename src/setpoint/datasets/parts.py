@@ -16,9 +16,9 @@ import numpy as np
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import listing
-from setpoint.datasets._parting import PROOF, ByClass, ByTime, Folds, Parting
-from setpoint.datasets.dates import moments
+from setpoint.datasets.columns.dates import moments
 from setpoint.datasets.splits import _rarest
+from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting
 
 WORDS = ("train", "tune", "certify")
 ALIASES = {

@@ -1,24 +1,24 @@
 """Decisions: from scores of any model to an operating point, and to proof that it holds."""
 
-from setpoint.decisions.certificate import Certificate, Evidence, Finding
 from setpoint.decisions.certify import certify
 from setpoint.decisions.comparison import Comparison, Contender, Difference
-from setpoint.decisions.confidence import CONFIDENCES, confidence, from_probabilities
 from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
 from setpoint.decisions.diagnose import diagnose
 from setpoint.decisions.diagnosis import Diagnosis
 from setpoint.decisions.evaluate import Evaluation, evaluate
-from setpoint.decisions.fingerprint import Fingerprint
-from setpoint.decisions.frontier import Frontier
 from setpoint.decisions.monitor import Monitor, Report, Watched
-from setpoint.decisions.operating import OperatingPoint
 from setpoint.decisions.plan import Need, Option, Plan, plan
 from setpoint.decisions.plots import plot_curve, plot_frontier
 from setpoint.decisions.proof_plots import plot_monitor, plot_plan
 from setpoint.decisions.risk_coverage import RiskCoverage, risk_coverage, selective_errors
-from setpoint.decisions.rule import DecisionRule, Held
 from setpoint.decisions.selective_plots import plot_risk_coverage
 from setpoint.decisions.tune import tune
+from setpoint.expressions.rows.row_fingerprint import Fingerprint
+from setpoint.rules.certificate import Certificate, Evidence, Finding
+from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
+from setpoint.rules.decision_rule import DecisionRule, Held
+from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.tradeoff_curve import Frontier
 
 __all__ = [
     "CONFIDENCES",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import KindError
-from setpoint.decisions.operating import OperatingPoint
 from setpoint.expressions import Columns, take_in
+from setpoint.rules.rule import OperatingPoint
 
 
 def applied(

@@ -11,26 +11,19 @@ from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import listing
 from setpoint.decisions.applied import applied
-from setpoint.decisions.bootstrap import resampled
-from setpoint.decisions.bounds import check_confidence
-from setpoint.decisions.certificate import (
-    NOT_PROVEN,
-    PROVEN,
-    REFUTED,
-    Certificate,
-    Evidence,
-    Finding,
-)
-from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
 from setpoint.decisions.groups import declared
-from setpoint.decisions.operating import OperatingPoint
-from setpoint.decisions.planner import rows_needed
-from setpoint.decisions.prevalence import at_prevalence
-from setpoint.decisions.quantities import Quantity
-from setpoint.decisions.reading import quantity
-from setpoint.decisions.rule import DecisionRule
+from setpoint.decisions.proof.power import rows_needed
+from setpoint.decisions.quantities.bootstrap import resampled
+from setpoint.decisions.quantities.from_expression import quantity
+from setpoint.decisions.quantities.prevalence import at_prevalence
+from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.expressions import Columns, Constraint, Domain, Expression
+from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal, check, lower
+from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Certificate, Evidence, Finding
+from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.rule import OperatingPoint
+from setpoint.statistics.binomial import check_confidence
 
 ASSUMPTION = (
     "It holds if the tested rows are a random sample of the rows to come and nothing (training, "

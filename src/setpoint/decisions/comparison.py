@@ -8,8 +8,8 @@ from typing import Any
 
 from setpoint._core.errors import FileError
 from setpoint.decisions.evaluate import Kept
-from setpoint.decisions.frontier import number_from, number_to
 from setpoint.goals import Goal
+from setpoint.rules.tradeoff_curve import number_from, number_to
 
 
 @dataclass(frozen=True)

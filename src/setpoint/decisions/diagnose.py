@@ -9,19 +9,19 @@ import numpy as np
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import listing
-from setpoint.decisions.bounds import check_confidence
-from setpoint.decisions.choose import choose, kind_for, refuse_one_class
 from setpoint.decisions.diagnosis import Diagnosis
-from setpoint.decisions.landscape import Along, Landscape, Searched, landscape
-from setpoint.decisions.nearest import ALONE, Nearest, caps_of, nearest_goals
 from setpoint.decisions.outlook import outlook
-from setpoint.decisions.planner import POWER
 from setpoint.decisions.price import Price
-from setpoint.decisions.prices import prices
-from setpoint.decisions.provable import Labels, Outlook, Provable, score_words
-from setpoint.decisions.rule import DecisionRule
+from setpoint.decisions.proof.power import POWER
+from setpoint.decisions.sensitivity.provable_goal import Labels, Outlook, Provable, score_words
+from setpoint.decisions.sensitivity.relaxations import ALONE, Nearest, caps_of, nearest_goals
+from setpoint.decisions.sensitivity.shadow_price import prices
+from setpoint.decisions.sensitivity.value_function import Along, Landscape, Searched, landscape
 from setpoint.expressions import Expression, Label, Task, take_in
 from setpoint.goals import Goal, check, lower
+from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.statistics.binomial import check_confidence
 
 
 def diagnose(

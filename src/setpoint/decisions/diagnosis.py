@@ -8,13 +8,13 @@ from typing import Any
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.words import listing
-from setpoint.decisions.frontier import Frontier, number_from, number_to
-from setpoint.decisions.landscape import ENOUGH
-from setpoint.decisions.nearest import ALONE, Nearest, said
 from setpoint.decisions.price import Move, Price
-from setpoint.decisions.provable import Labels, Provable
-from setpoint.decisions.states import ROWS
+from setpoint.decisions.quantities.row_states import ROWS
+from setpoint.decisions.sensitivity.provable_goal import Labels, Provable
+from setpoint.decisions.sensitivity.relaxations import ALONE, Nearest, said
+from setpoint.decisions.sensitivity.value_function import ENOUGH
 from setpoint.goals import Goal
+from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
 
 FEASIBLE, NOT_FEASIBLE = "FEASIBLE", "NOT FEASIBLE"
 FORMAT = "setpoint diagnosis 1"

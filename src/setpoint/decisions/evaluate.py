@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint.decisions.applied import applied
-from setpoint.decisions.problem import Problem
-from setpoint.decisions.rule import DecisionRule
 from setpoint.expressions import Ratio, measure
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
+from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.goal_on_rows import Problem
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """`Monitor`: whether a promise still holds, watched row by row as labels arrive.
 
 Valid at every moment: a promise that holds is ever called broken with probability at most δ, no
-matter how often one looks and when one stops (see :mod:`setpoint.decisions.wealth`).
+matter how often one looks and when one stops (see :mod:`setpoint.statistics.betting_process`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from setpoint._core.errors import DataError, FileError, GoalError, KindError, Se
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
 from setpoint.decisions.applied import applied
-from setpoint.decisions.certificate import Certificate, opened
-from setpoint.decisions.claims import claims_of
-from setpoint.decisions.fingerprint import Fingerprint, refuse_seen
+from setpoint.decisions.proof.row_claims import claims_of
 from setpoint.decisions.watch import Watch
-from setpoint.decisions.wealth import mean_wealth
 from setpoint.expressions import Columns, Constraint
+from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
+from setpoint.rules.certificate import Certificate, opened
+from setpoint.statistics.betting_process import mean_wealth
 
 HOLDS, BROKEN, AGAIN = "holds", "broken", "re-certified"
 NOT_MONITORABLE = "not monitorable"

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from setpoint.decisions.asking import Asked, asked_of, numbered
-from setpoint.decisions.frontier import spread_over
-from setpoint.decisions.landscape import Along, Searched
-from setpoint.decisions.order import pure_claims
-from setpoint.decisions.path import margin_path, subjects_of
-from setpoint.decisions.problem import Problem
-from setpoint.decisions.prospects import Around, Part, counted_along, parts_of
-from setpoint.decisions.provable import Outlook
+from setpoint.decisions.proof.margin_path import margin_path, subjects_of
+from setpoint.decisions.proof.test_order import pure_claims
+from setpoint.decisions.sensitivity.proof_prospects import Around, Part, counted_along, parts_of
+from setpoint.decisions.sensitivity.provable_goal import Outlook
+from setpoint.decisions.sensitivity.value_function import Along, Searched
 from setpoint.decisions.smoothed import smoothed
-from setpoint.decisions.threshold import threshold_rule
 from setpoint.expressions import Columns
 from setpoint.goals import Goal
+from setpoint.goals.constraint_bound import Asked, asked_of, numbered
+from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.one_threshold import threshold_rule
+from setpoint.rules.tradeoff_curve import spread_over
 
 PLACES = 128  #: thresholds whose proofs are looked at
 LOOKS = 12  #: the same, where each takes its time

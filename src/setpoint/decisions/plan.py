@@ -9,17 +9,17 @@ import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.reals import is_real
-from setpoint.decisions.bounds import check_confidence
-from setpoint.decisions.choose import choose, kind_for, refuse_one_class
-from setpoint.decisions.frontier import number_to
-from setpoint.decisions.path import margin_path, subjects_of
-from setpoint.decisions.planner import POWER, bound_at, rows_needed
-from setpoint.decisions.quantities import Quantity
-from setpoint.decisions.rates import Rate
-from setpoint.decisions.rule import DecisionRule
-from setpoint.decisions.states import ROWS
+from setpoint.decisions.proof.margin_path import margin_path, subjects_of
+from setpoint.decisions.proof.power import POWER, bound_at, rows_needed
+from setpoint.decisions.quantities.quantity import Quantity
+from setpoint.decisions.quantities.rate import Rate
+from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check, lower
+from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.rules.tradeoff_curve import number_to
+from setpoint.statistics.binomial import check_confidence
 
 _SPREAD = np.array([0.1, 1.0, 10.0])  #: sizes of fresh rows that margins are laid out for
 SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)

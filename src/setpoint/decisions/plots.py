@@ -8,7 +8,7 @@ import numpy as np
 
 from setpoint._core.errors import GoalError, KindError
 from setpoint.decisions.curves import MetricCurve
-from setpoint.decisions.rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule
 
 
 def plot_curve(curve: MetricCurve, ax: Any = None, **style: Any) -> Any:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from setpoint.decisions.problem import Point, Problem
-from setpoint.decisions.threshold import best_threshold
 from setpoint.expressions import Columns, measure
 from setpoint.goals import Goal, lower
+from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.one_threshold import best_threshold
 
 
 def quick_point(goal: Goal, columns: Columns) -> Point:

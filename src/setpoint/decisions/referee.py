@@ -24,11 +24,11 @@ from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.breaking import price_of
 from setpoint.decisions.comparison import Comparison, Contender, Difference, verdict_of
 from setpoint.decisions.evaluate import Kept
-from setpoint.decisions.operating import OperatingPoint
-from setpoint.decisions.problem import Point, Problem
 from setpoint.expressions import Columns
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, lower
+from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.rule import OperatingPoint
 
 DRAWS = 300
 LEVEL = 0.05  #: of the paired intervals, two-sided

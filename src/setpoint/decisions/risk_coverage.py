@@ -22,7 +22,7 @@ from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
 from setpoint.expressions import take_names
-from setpoint.expressions.raw import array_of, numeric
+from setpoint.expressions.rows.raw_arrays import array_of, numeric
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from setpoint.decisions.landscape import Along
-from setpoint.decisions.smoothing import drawn_curves
+from setpoint.decisions.sensitivity.value_function import Along
 from setpoint.expressions import Columns
+from setpoint.statistics.score_calibration import drawn_curves
 
 DRAWS = 32
 MOST_ROWS = 8000  #: rows that the curve is drawn through

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import FileError
-from setpoint.decisions.claims import Claim
-from setpoint.decisions.frontier import number_from, number_to
-from setpoint.decisions.wealth import STAKES, grown, held, mean_wealth
+from setpoint.decisions.proof.row_claims import Claim
+from setpoint.rules.tradeoff_curve import number_from, number_to
+from setpoint.statistics.betting_process import STAKES, grown, held, mean_wealth
 
 
 @dataclass

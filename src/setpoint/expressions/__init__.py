@@ -16,22 +16,22 @@ from setpoint.expressions.arithmetic import (
     Sum,
 )
 from setpoint.expressions.best import Best
-from setpoint.expressions.columns import Columns
+from setpoint.expressions.candidate_scan import Scan, scan
 from setpoint.expressions.constraint import Constraint
-from setpoint.expressions.curves import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall
-from setpoint.expressions.domain import Domain
-from setpoint.expressions.encoding import from_json, to_json
 from setpoint.expressions.evaluate import Reading, Totals, measure
-from setpoint.expressions.events import Event, Label, Literal
-from setpoint.expressions.intake import take_groups, take_in, take_names, take_scores
+from setpoint.expressions.json_form import from_json, to_json
 from setpoint.expressions.leaf import Leaf
-from setpoint.expressions.named import Named
-from setpoint.expressions.over import Over
-from setpoint.expressions.parsing import Parser
-from setpoint.expressions.scan import Scan, scan
+from setpoint.expressions.named_metric import Named
+from setpoint.expressions.parse import Parser
+from setpoint.expressions.ranking_curves import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall
+from setpoint.expressions.reductions import Over
+from setpoint.expressions.rows.columns import Columns
+from setpoint.expressions.rows.domain import Domain
+from setpoint.expressions.rows.intake import take_groups, take_in, take_names, take_scores
+from setpoint.expressions.rows.row_events import Event, Label, Literal
+from setpoint.expressions.rows.task import Task
 from setpoint.expressions.several import Several
-from setpoint.expressions.sweep import Sweep
-from setpoint.expressions.task import Task
+from setpoint.expressions.threshold_sweep import Sweep
 from setpoint.expressions.totals import Spread, Total, rate
 
 __all__ = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from setpoint.expressions.columns import Columns
+from setpoint.expressions.candidate_scan import scan
 from setpoint.expressions.constraint import Constraint
-from setpoint.expressions.curves import Curve, Scored
-from setpoint.expressions.events import EVERYTHING, Event, Side
 from setpoint.expressions.node import ATOM, Node
-from setpoint.expressions.scan import scan
-from setpoint.expressions.sweep import Sweep
-from setpoint.expressions.task import Task
+from setpoint.expressions.ranking_curves import Curve, Scored
+from setpoint.expressions.rows.columns import Columns
+from setpoint.expressions.rows.row_events import EVERYTHING, Event, Side
+from setpoint.expressions.rows.task import Task
+from setpoint.expressions.threshold_sweep import Sweep
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint._core.errors import DataError
-from setpoint.expressions.columns import Columns
-from setpoint.expressions.domain import Domain
-from setpoint.expressions.task import Task
+from setpoint.expressions.rows.columns import Columns
+from setpoint.expressions.rows.domain import Domain
+from setpoint.expressions.rows.task import Task
 
 if TYPE_CHECKING:
     from setpoint.expressions.leaf import Leaf

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from setpoint.expressions.arithmetic import Expression
-from setpoint.expressions.columns import Columns
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.events import Event, Side
+from setpoint.expressions.rows.columns import Columns
+from setpoint.expressions.rows.row_events import Event, Side
 
 
 class Leaf(Expression):

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from setpoint.expressions import intervals
-from setpoint.expressions.domain import Domain
+from setpoint.expressions import value_intervals as intervals
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.intervals import Interval
+from setpoint.expressions.rows.domain import Domain
+from setpoint.expressions.value_intervals import Interval
 
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a text binds
 

@@ -8,11 +8,11 @@ from functools import reduce
 from typing import Any
 
 from setpoint._core.arrays import both, plain_bool, where
-from setpoint.expressions import intervals
+from setpoint.expressions import value_intervals as intervals
 from setpoint.expressions.arithmetic import Expression
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.intervals import Interval
 from setpoint.expressions.node import ATOM, common_direction
+from setpoint.expressions.value_intervals import Interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,9 +10,11 @@ from typing import Any
 
 from setpoint._core.arrays import namespace
 from setpoint.expressions.arithmetic import Expression, Ratio
-from setpoint.expressions.columns import Columns
 from setpoint.expressions.evaluate import Reading
-from setpoint.expressions.events import (
+from setpoint.expressions.leaf import Leaf
+from setpoint.expressions.node import ATOM
+from setpoint.expressions.rows.columns import Columns
+from setpoint.expressions.rows.row_events import (
     ACTUAL,
     CORRECT,
     DECIDED,
@@ -21,9 +23,7 @@ from setpoint.expressions.events import (
     Event,
     Side,
 )
-from setpoint.expressions.intervals import NONNEGATIVE, Interval
-from setpoint.expressions.leaf import Leaf
-from setpoint.expressions.node import ATOM
+from setpoint.expressions.value_intervals import NONNEGATIVE, Interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)

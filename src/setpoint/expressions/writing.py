@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from setpoint.expressions.events import Label
 from setpoint.expressions.node import Node
+from setpoint.expressions.rows.row_events import Label
 
 
 def number_text(x: float) -> str:

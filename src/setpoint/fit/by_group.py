@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
-from setpoint.decisions.problem import Point, Problem
 from setpoint.expressions import Columns
 from setpoint.goals import Goal, Task, lower
-from setpoint.methods.cells import Cells
-from setpoint.methods.lowered import Lowered
-from setpoint.methods.searching import search_slots
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.implicit.threshold_search import search_slots
+from setpoint.rules.goal_on_rows import Point, Problem
 
 STEP = 0.01  #: how far beyond the outermost probabilities the outer candidates lie
 

@@ -14,7 +14,7 @@ class Choice:
     kind : str or None
         Of the rule.
     margin : float
-        Of the rule, in standard errors; see :mod:`setpoint.decisions.cautious`.
+        Of the rule, in standard errors; see :mod:`setpoint.decisions.proof.safety_margin`.
     proof_price : float
         The most that a proof may cost, in units of the objective.
     confidence : float

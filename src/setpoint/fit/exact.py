@@ -18,7 +18,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.fit.exact_run import Run, Solved
+from setpoint.fit.network.exact_run import Run, Solved
 from setpoint.goals import Goal, Task
 from setpoint.methods import Exact
 from setpoint.training.batches import Rows, taken

@@ -17,9 +17,7 @@ from torch import nn
 
 from setpoint._core.errors import KindError
 from setpoint.datasets import Split, split
-from setpoint.fit.classifier import fit_classifier
-from setpoint.fit.job import Job
-from setpoint.fit.models import (
+from setpoint.fit.fold_models import (
     ClassifierModel,
     LinearModel,
     Model,
@@ -28,7 +26,9 @@ from setpoint.fit.models import (
     TreesModel,
     built,
 )
-from setpoint.fit.network import Fitted, Part, Settings, device_of, fit_network
+from setpoint.fit.network.goal_network import Fitted, Part, Settings, device_of, fit_network
+from setpoint.fit.scikit_members import fit_classifier
+from setpoint.fit.training_data import Job
 from setpoint.goals import Task
 from setpoint.methods import Implicit, Method
 

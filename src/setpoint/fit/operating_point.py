@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from setpoint.decisions import DecisionRule, Fingerprint, evaluate, tune
-from setpoint.decisions.cautious import MARGIN, cautious
-from setpoint.decisions.choose import kind_for, refuse_one_class
 from setpoint.decisions.groups import groups_of
+from setpoint.decisions.proof.safety_margin import MARGIN, cautious
 from setpoint.decisions.quick import quick_point
 from setpoint.expressions import AtK, take_in
 from setpoint.goals import Goal, Task, lower, symmetric
+from setpoint.rules.table import kind_for, refuse_one_class
 
 
 def choose_rule(
@@ -31,7 +31,7 @@ def choose_rule(
 ) -> tuple[DecisionRule, tuple[str, ...]]:
     """The rule that best meets the goal on these rows, and what to know of it.
 
-    Constraints hold with a margin (see :mod:`setpoint.decisions.cautious`; 0 is none). ½ and the
+    Constraints hold with a margin (see :mod:`setpoint.decisions.proof.safety_margin`; 0 is none). ½ and the
     plain argmax are left only for something better; a goal that judges the ranking alone leaves the
     threshold open, and ½ is taken.
     """

@@ -19,15 +19,15 @@ from torch import nn
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
 from setpoint.datasets import Codes, Features, Schema
-from setpoint.fit.job import Encoder
+from setpoint.fit.fold_models import read_model, write_model
 from setpoint.fit.manifest import gathered, read_json, verified
-from setpoint.fit.models import read_model, write_model
-from setpoint.fit.real_comparison import RealComparison
-from setpoint.fit.real_fitting import RealPlan
-from setpoint.fit.real_members import RealMade
-from setpoint.fit.real_targets import Scale
+from setpoint.fit.regression.regression_comparison import RealComparison
+from setpoint.fit.regression.regression_members import RealMade
+from setpoint.fit.regression.regression_pipeline import RealPlan
+from setpoint.fit.regression.regression_targets import Scale
 from setpoint.fit.regressor_model import RegressorModel
 from setpoint.fit.storage import _method_from, _method_to, _plain, _row
+from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task
 
 FORMAT = "setpoint regressor 1"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.files import write_bytes
-from setpoint.fit.models import Model
+from setpoint.fit.fold_models import Model
 from setpoint.fit.skops_files import dumped, trusted_from
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core import special
+from setpoint._core import scipy_special as special
 from setpoint._core.errors import FileError
 from setpoint.goals import Task
 

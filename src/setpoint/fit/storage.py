@@ -29,13 +29,13 @@ from setpoint._core.files import write_text
 from setpoint.datasets import Codes, Features, Schema
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
-from setpoint.fit.job import Encoder
+from setpoint.fit.fold_models import read_model, write_model
 from setpoint.fit.manifest import gathered, read_json, verified
+from setpoint.fit.member_checkpoints import slug
 from setpoint.fit.members import ScoresGiven
-from setpoint.fit.models import read_model, write_model
-from setpoint.fit.recipe import FitPlan
+from setpoint.fit.plan import FitPlan
 from setpoint.fit.stack import Stack
-from setpoint.fit.workshop import slug
+from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task
 from setpoint.methods import method
 from setpoint.reports import Report

@@ -5,7 +5,7 @@ evaluate and to compare; they are part of this room's vocabulary.
 """
 
 from setpoint.expressions import Constraint, Task
-from setpoint.goals.discipline import check
+from setpoint.goals.check import check
 from setpoint.goals.goal import Goal, maximize, minimize
 from setpoint.goals.lowering import lower
 from setpoint.goals.symmetry import symmetric

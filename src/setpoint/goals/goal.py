@@ -8,7 +8,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError, GoalError, KindError
 from setpoint.expressions import Constraint, Expression, Parser
-from setpoint.expressions.events import RESERVED
+from setpoint.expressions.rows.row_events import RESERVED
 from setpoint.metrics import metric, parser_of
 
 MAXIMIZE, MINIMIZE = "maximize", "minimize"

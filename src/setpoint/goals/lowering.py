@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setpoint._core.errors import GoalError
 from setpoint.expressions import Best
-from setpoint.expressions.named import unnamed
+from setpoint.expressions.named_metric import unnamed
 from setpoint.goals.goal import Goal
 
 

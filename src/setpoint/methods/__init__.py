@@ -2,12 +2,12 @@
 
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
-from setpoint.methods.errors import Errors
-from setpoint.methods.exact import Exact
-from setpoint.methods.implicit import Implicit
+from setpoint.methods.exact.exact import Exact
+from setpoint.methods.implicit.implicit import Implicit
 from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method, Recovered
 from setpoint.methods.pairwise import Pairwise
+from setpoint.methods.regression.regression_errors import Errors
 from setpoint.methods.soft_set import GRID, SoftSet
 from setpoint.methods.table import METHODS, method
 

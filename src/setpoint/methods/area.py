@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from setpoint._core.arrays import is_tensor
 from setpoint.goals import Goal
-from setpoint.methods.cells import Cells
+from setpoint.methods.confusion.confusion_cells import Cells
 
 
 class Area(nn.Module):

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from setpoint.methods.batch import Batch, cross_entropy_pull
+from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
 from setpoint.surrogates import Linear, Schedule
 
 

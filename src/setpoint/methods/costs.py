@@ -34,15 +34,15 @@ from setpoint._core.arrays import exponential, highest, inverse, is_tensor, join
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint.goals import Goal, Task
-from setpoint.methods.batch import Batch
-from setpoint.methods.cells import Cells
 from setpoint.methods.classes import HardClasses
-from setpoint.methods.lowered import Few, Lowered
+from setpoint.methods.confusion.batch import Batch
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Few, Lowered
+from setpoint.methods.confusion.soft_decisions import HardSteps, by_class
+from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.program import GoalProgram
 from setpoint.methods.short import ShortCosts
 from setpoint.methods.soft_set import recovered
-from setpoint.methods.steps import HardSteps, by_class
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import schedule
 

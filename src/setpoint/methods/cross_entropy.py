@@ -15,7 +15,7 @@ from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, whole
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint.goals import Goal, Task
-from setpoint.methods.batch import (
+from setpoint.methods.confusion.batch import (
     Batch,
     batch_mass,
     check_values,
@@ -23,10 +23,10 @@ from setpoint.methods.batch import (
     cross_entropy_pull,
     take_batch,
 )
-from setpoint.methods.cells import Cells
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.soft_decisions import by_class
 from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.short import ShortEntropy
-from setpoint.methods.steps import by_class
 from setpoint.programs import Priced, StreamProgram
 
 

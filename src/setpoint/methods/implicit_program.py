@@ -10,21 +10,21 @@ from torch import Tensor
 
 from setpoint._core.arrays import whole
 from setpoint.goals import Goal
-from setpoint.methods.aims import Aim, area_of
 from setpoint.methods.balance import GUARD, multipliers, ratio
-from setpoint.methods.batch import Batch
-from setpoint.methods.correction import URGENT
-from setpoint.methods.keeper import Keeper
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.confusion.batch import Batch
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.goal_program import MixedProgram
+from setpoint.methods.implicit.level_thresholds import URGENT
+from setpoint.methods.implicit.moving_thresholds import Moving, Thresholds
+from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
+from setpoint.methods.implicit.threshold_tracker import Keeper
 from setpoint.methods.method import Recovered, Standing
-from setpoint.methods.moving import Moving, Thresholds
-from setpoint.methods.program import MixedProgram
+from setpoint.methods.rate_targets import Aim, area_of
 from setpoint.methods.short_levels import ShortLevels
-from setpoint.methods.softly import soft_levels, soft_point
 from setpoint.programs import Exchange, Priced
 
 if TYPE_CHECKING:
-    from setpoint.methods.implicit import Implicit
+    from setpoint.methods.implicit.implicit import Implicit
 
 
 class ImplicitProgram(MixedProgram):

@@ -35,15 +35,15 @@ from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean
 from setpoint.expressions import Auroc, Best, PrecisionOverRecall
-from setpoint.expressions.events import EVERYTHING
-from setpoint.expressions.named import unnamed
+from setpoint.expressions.named_metric import unnamed
+from setpoint.expressions.rows.row_events import EVERYTHING
 from setpoint.goals import Goal, Task
-from setpoint.methods.aims import Aim, aim_of, curve_of
-from setpoint.methods.batch import Batch
-from setpoint.methods.cells import Cells
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.confusion.batch import Batch
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.program import MixedProgram
+from setpoint.methods.rate_targets import Aim, aim_of, curve_of
 from setpoint.methods.standing import recovered
 from setpoint.methods.two_readings import TwoClasses, TwoSteps
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual

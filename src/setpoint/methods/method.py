@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from setpoint._core.errors import GoalError, SetpointError
 from setpoint.expressions import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall, Spread, Total
-from setpoint.expressions.events import KEPT
+from setpoint.expressions.rows.row_events import KEPT
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.programs import StreamProgram
 

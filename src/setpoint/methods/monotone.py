@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.confusion.goal_over_cells import Lowered
 
 DRAWS = 4096  #: tables at which the signs are read
 TINY = 1e-9
@@ -27,7 +27,7 @@ def directions(lowered: Lowered) -> np.ndarray:
     Examples
     --------
     >>> from setpoint.goals import Goal, Task
-    >>> from setpoint.methods.cells import Cells
+    >>> from setpoint.methods.confusion.confusion_cells import Cells
     >>> goal = Goal.parse("maximize recall subject to precision >= 0.8")
     >>> directions(Lowered(goal, Cells(Task.binary())))
     array([-1,  1])

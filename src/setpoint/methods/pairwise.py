@@ -11,10 +11,10 @@ from torch import Tensor
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint.expressions import Auroc, Curve, PrecisionOverRecall
-from setpoint.expressions.events import EVERYTHING
-from setpoint.expressions.named import unnamed
+from setpoint.expressions.named_metric import unnamed
+from setpoint.expressions.rows.row_events import EVERYTHING
 from setpoint.goals import Goal, Task
-from setpoint.methods.batch import (
+from setpoint.methods.confusion.batch import (
     Batch,
     batch_mass,
     check_values,
@@ -22,9 +22,9 @@ from setpoint.methods.batch import (
     cross_entropy_pull,
     take_batch,
 )
-from setpoint.methods.cells import Cells
+from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.method import Method, Recovered, ready
-from setpoint.methods.pairs import (
+from setpoint.methods.pair_sums import (
     auroc_and_gradient,
     auroc_loss,
     average_precision_and_gradient,
@@ -39,7 +39,7 @@ class Pairwise(Method):
     Parameters
     ----------
     surrogate : {"squared-hinge", "laplace", "logistic"}
-        Of a pair's order, for auroc; see :func:`setpoint.methods.pairs.auroc_loss`.
+        Of a pair's order, for auroc; see :func:`setpoint.methods.pair_sums.auroc_loss`.
     margin : float
         Of the squared hinge.
     temperature : float, optional

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint.methods.batch import Batch
+from setpoint.methods.confusion.batch import Batch
 
 ENOUGH = 25.0  #: rows wanted in the tail beyond a threshold
 LEAST, LARGEST = 8192, 65536  #: rows of a pool

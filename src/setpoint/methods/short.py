@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from setpoint.methods.batch import ones
-from setpoint.methods.lowered import Few, Lowered
+from setpoint.methods.confusion.batch import ones
+from setpoint.methods.confusion.goal_over_cells import Few, Lowered
 
 
 class Short(Protocol):

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.methods.batch import ones
-from setpoint.methods.lowered import Few
+from setpoint.methods.confusion.batch import ones
+from setpoint.methods.confusion.goal_over_cells import Few
 
 if TYPE_CHECKING:
-    from setpoint.methods.eliminated import EliminatedProgram
+    from setpoint.methods.exact.elimination import EliminatedProgram
 
 
 class ShortEliminated:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.methods.batch import ones
+from setpoint.methods.confusion.batch import ones
 
 if TYPE_CHECKING:
     from setpoint.methods.implicit_program import ImplicitProgram

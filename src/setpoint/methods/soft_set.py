@@ -29,17 +29,17 @@ from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean
 from setpoint.expressions import Auroc
-from setpoint.expressions.named import unnamed
+from setpoint.expressions.named_metric import unnamed
 from setpoint.goals import Goal, Task
 from setpoint.methods.area import Area
-from setpoint.methods.batch import Batch
-from setpoint.methods.cells import Cells
 from setpoint.methods.classes import SoftClasses
-from setpoint.methods.lowered import Few, Lowered
+from setpoint.methods.confusion.batch import Batch
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Few, Lowered
+from setpoint.methods.confusion.soft_decisions import SoftSteps
+from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
-from setpoint.methods.program import MixedProgram
 from setpoint.methods.short import ShortGrid, ShortSoft
-from setpoint.methods.steps import SoftSteps
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
 

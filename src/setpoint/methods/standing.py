@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setpoint.methods.aims import area_of
-from setpoint.methods.lowered import Lowered
+from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.method import Recovered, Standing
+from setpoint.methods.rate_targets import area_of
 
 TINY = 1e-9  #: an excess this small says nothing about its unit
 

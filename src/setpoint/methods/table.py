@@ -8,12 +8,12 @@ from setpoint._core.errors import KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
-from setpoint.methods.errors import Errors
-from setpoint.methods.exact import Exact
-from setpoint.methods.implicit import Implicit
+from setpoint.methods.exact.exact import Exact
+from setpoint.methods.implicit.implicit import Implicit
 from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method
 from setpoint.methods.pairwise import Pairwise
+from setpoint.methods.regression.regression_errors import Errors
 from setpoint.methods.soft_set import SoftSet
 
 METHODS: dict[str, type[Method]] = {

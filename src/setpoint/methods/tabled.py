@@ -10,7 +10,7 @@ from typing import Any
 from setpoint._core.errors import KindError
 from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
-from setpoint.methods.exact_whole import REGULARISERS, RELATIONS
+from setpoint.methods.exact.whole_problem import REGULARISERS, RELATIONS
 from setpoint.surrogates import Annealed, schedule
 
 

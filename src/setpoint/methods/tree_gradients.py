@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from setpoint.methods.tree_rows import TreeRows
+from setpoint.boosting.tree_rows import TreeRows
 
 
 class TreeGradients(ABC):

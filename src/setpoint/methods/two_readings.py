@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.arrays import cast, join
-from setpoint.methods.batch import Batch
 from setpoint.methods.classes import HardClasses, SoftClasses
-from setpoint.methods.steps import by_class, table_cells
+from setpoint.methods.confusion.batch import Batch
+from setpoint.methods.confusion.soft_decisions import by_class, table_cells
 from setpoint.surrogates import Constant, Linear, Surrogate
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from setpoint.methods.hard_rows import HardRows, Rank
+from setpoint.methods.exact.hard_decisions import HardRows, Rank
 
 
 def walk(

@@ -27,7 +27,7 @@ from setpoint.metrics.binary import (
     tp,
     youden,
 )
-from setpoint.metrics.points import (
+from setpoint.metrics.operating_points import (
     fnr_at_fpr,
     precision_at_k,
     precision_at_recall,

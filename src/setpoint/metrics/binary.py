@@ -11,7 +11,7 @@ from typing import Any
 from setpoint._core.errors import GoalError
 from setpoint._core.reals import is_real
 from setpoint.expressions import Expression, Over, Ratio, Sum, Total, rate
-from setpoint.expressions.events import (
+from setpoint.expressions.rows.row_events import (
     actual,
     correct,
     decided,
@@ -19,8 +19,8 @@ from setpoint.expressions.events import (
     not_actual,
     not_decided,
 )
-from setpoint.expressions.intervals import NONNEGATIVE
-from setpoint.metrics.row import HIGHER, LOWER, NEITHER, Row, metric
+from setpoint.expressions.value_intervals import NONNEGATIVE
+from setpoint.metrics.definition import HIGHER, LOWER, NEITHER, Row, metric
 
 _SIGNED = (-1.0, 1.0)
 

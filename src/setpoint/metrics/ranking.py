@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setpoint.expressions import Auroc, Expression, Ndcg, PrecisionOverRecall
-from setpoint.expressions.curves import whole_number
-from setpoint.metrics.row import HIGHER, Row, metric
+from setpoint.expressions.ranking_curves import whole_number
+from setpoint.metrics.definition import HIGHER, Row, metric
 
 auroc = metric("auroc", Auroc(), HIGHER)
 average_precision = metric("average_precision", PrecisionOverRecall())

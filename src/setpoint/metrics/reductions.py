@@ -6,9 +6,9 @@ from typing import Any
 
 from setpoint._core.errors import GoalError
 from setpoint.expressions import Expression, Over, Several
-from setpoint.expressions.events import actual, decided
+from setpoint.expressions.rows.row_events import actual, decided
 from setpoint.expressions.totals import Total
-from setpoint.metrics.row import LOWER, Row, metric
+from setpoint.metrics.definition import LOWER, Row, metric
 
 
 def macro(inner: Expression) -> Expression:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from setpoint.expressions import Ratio, Spread, Total
-from setpoint.expressions.intervals import NONNEGATIVE
-from setpoint.metrics.row import HIGHER, LOWER, Row, metric
+from setpoint.expressions.value_intervals import NONNEGATIVE
+from setpoint.metrics.definition import HIGHER, LOWER, Row, metric
 
 _ONLY = ("regression",)
 _squared = Total(quantity="squared error")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from setpoint.expressions import Ratio, Total, rate
-from setpoint.expressions.events import incorrect, kept
-from setpoint.metrics.row import LOWER, Row, metric
+from setpoint.expressions.rows.row_events import incorrect, kept
+from setpoint.metrics.definition import LOWER, Row, metric
 
 coverage = metric("coverage", rate(kept))
 selective_risk = metric("selective_risk", Ratio(Total(incorrect & kept), Total(kept)), LOWER)

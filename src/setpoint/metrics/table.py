@@ -6,8 +6,9 @@ from typing import Any
 
 from setpoint._core.errors import GoalSyntaxError
 from setpoint.expressions import Expression, Parser
-from setpoint.metrics import binary, points, ranking, reductions, regression, selective
-from setpoint.metrics.row import Row
+from setpoint.metrics import binary, ranking, reductions, regression, selective
+from setpoint.metrics import operating_points as points
+from setpoint.metrics.definition import Row
 
 METRICS: dict[str, Row] = {
     row.name: row

@@ -1,9 +1,9 @@
 """Programs: minimise f subject to c <= 0 over tensors. Nothing here knows of metrics."""
 
+from setpoint.programs.constrained_problem import Problem
 from setpoint.programs.duals import DUALS, Additive, Dual, External, Swap, dual
 from setpoint.programs.exchange import Exchange
-from setpoint.programs.problem import Problem
-from setpoint.programs.stream import Priced, StreamProgram
+from setpoint.programs.stream_program import Priced, StreamProgram
 
 __all__ = [
     "DUALS",

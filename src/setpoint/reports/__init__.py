@@ -8,9 +8,9 @@ from setpoint.reports.checks import (
     leakage,
     unstable_threshold,
 )
-from setpoint.reports.facts import Facts, Scored
-from setpoint.reports.make import make_report
+from setpoint.reports.make_report import make_report
 from setpoint.reports.report import Report
+from setpoint.reports.report_inputs import Facts, Scored
 
 __all__ = [
     "Check",

@@ -11,12 +11,12 @@ from typing import Any
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
-from setpoint.decisions.certificate import opened
-from setpoint.reports.card import card_of
-from setpoint.reports.page import page_of
 from setpoint.reports.plain import plain
-from setpoint.reports.text import text_of
+from setpoint.reports.render.model_card import card_of
+from setpoint.reports.render.page import page_of
+from setpoint.reports.render.text import text_of
 from setpoint.reports.verdict import STATUSES
+from setpoint.rules.certificate import opened
 
 FORMAT = "setpoint report 1"
 _SECTIONS: dict[str, type | tuple[type, ...]] = {

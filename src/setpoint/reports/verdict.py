@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from setpoint.decisions import Certificate, DecisionRule
-from setpoint.decisions.certificate import NOT_PROVEN, PROVEN, REFUTED, Finding
 from setpoint.goals import Goal
-from setpoint.reports.key_figures import OBJECTIVE, KeyFigure
-from setpoint.reports.phrases import Words, percent, sentence, signed
-from setpoint.reports.told import same_point
+from setpoint.reports.sections.key_figures import OBJECTIVE, KeyFigure
+from setpoint.reports.sections.summaries import same_point
+from setpoint.reports.wording import Words, percent, sentence, signed
+from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Finding
 
 NOT_FEASIBLE, NO_CONSTRAINT = "NOT FEASIBLE", "NO CONSTRAINT"
 STATUSES = (PROVEN, NOT_PROVEN, REFUTED, NOT_FEASIBLE, NO_CONSTRAINT)

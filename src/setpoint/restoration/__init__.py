@@ -8,8 +8,10 @@ against the truth, which no method sees.
 
 from setpoint.restoration.compare import Compared, compare
 from setpoint.restoration.evaluate import Evaluation, evaluate
-from setpoint.restoration.noise import Gaussian, Impulse, Noise, Shot, Speckle, as_noise
-from setpoint.restoration.noise_level import estimate_sigma
+from setpoint.restoration.image_scores import manifold_distance, psnr, ssim
+from setpoint.restoration.measurement.early_stopping import WindowedVariance
+from setpoint.restoration.measurement.noise import Gaussian, Impulse, Noise, Shot, Speckle, as_noise
+from setpoint.restoration.measurement.noise_level import estimate_sigma
 from setpoint.restoration.operators import (
     OPERATORS,
     BlindBlur,
@@ -35,10 +37,8 @@ from setpoint.restoration.priors import (
     save_prior,
     train_prior,
 )
-from setpoint.restoration.record import Restored
-from setpoint.restoration.restoring import METHODS, restore
-from setpoint.restoration.scores import manifold_distance, psnr, ssim
-from setpoint.restoration.stopping import WindowedVariance
+from setpoint.restoration.restoration_record import Restored
+from setpoint.restoration.restore import METHODS, restore
 from setpoint.restoration.video import RestoredVideo, restore_video, warp, warping_error
 
 __all__ = [

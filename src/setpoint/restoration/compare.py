@@ -19,13 +19,13 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.words import did_you_mean, listing
+from setpoint.restoration.contact_sheet import plot_sheet
 from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error
-from setpoint.restoration.intake import read_measurement, read_prior
+from setpoint.restoration.image_scores import Range
+from setpoint.restoration.measurement.input_checks import read_measurement, read_prior
 from setpoint.restoration.options import as_floats, checked_options
-from setpoint.restoration.record import Restored
-from setpoint.restoration.restoring import METHODS, restore
-from setpoint.restoration.scores import Range
-from setpoint.restoration.sheet import plot_sheet
+from setpoint.restoration.restoration_record import Restored
+from setpoint.restoration.restore import METHODS, restore
 from setpoint.restoration.storage import Setting, write_folder
 
 SURE = 2.0  #: standard errors by which the first has to lead

@@ -27,10 +27,10 @@ from torch import Tensor
 
 from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import FileError
-from setpoint.restoration.page import page_of
-from setpoint.restoration.pictures import as_png
-from setpoint.restoration.restoring import METHODS
-from setpoint.restoration.sheet import drawn_range, kernel_of, plot_sheet
+from setpoint.restoration.contact_sheet import drawn_range, kernel_of, plot_sheet
+from setpoint.restoration.html_page import page_of
+from setpoint.restoration.image_files import as_png
+from setpoint.restoration.restore import METHODS
 
 if TYPE_CHECKING:
     from setpoint.restoration.compare import Compared

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.robustness.probe import Probe
+from setpoint.robustness.attacks.model_probe import Probe
 from setpoint.robustness.rows import Rows
 
 #: Halvings: after one try of 98 %, the scale is known to 2 % · 2⁻¹⁰ where the surface is that near.

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.decisions.bounds import check_confidence
-from setpoint.robustness.batches import Bench, Tally
-from setpoint.robustness.beside import others
-from setpoint.robustness.calls import Attack
-from setpoint.robustness.distances import Distance
+from setpoint.robustness.attack_batches import Bench, Tally
+from setpoint.robustness.attack_outcomes import Ran
+from setpoint.robustness.attacks.attack import Attack
+from setpoint.robustness.attacks.attack_losses import checked_loss
+from setpoint.robustness.attacks.distances import Distance
 from setpoint.robustness.events import Listener
-from setpoint.robustness.intake import (
+from setpoint.robustness.input_checks import (
     as_evaluated,
     digest_of,
     home_of,
@@ -37,12 +37,12 @@ from setpoint.robustness.intake import (
     read_model,
     weights_of,
 )
-from setpoint.robustness.judge import Judge
-from setpoint.robustness.losses import checked_loss
 from setpoint.robustness.ours import MAX_LOSS, MIN_RADIUS, largest_loss, least_radius
-from setpoint.robustness.outcome import Ran
 from setpoint.robustness.record import Robustness
 from setpoint.robustness.running import Run
+from setpoint.robustness.success_criterion import Judge
+from setpoint.robustness.third_party_attacks import others
+from setpoint.statistics.binomial import check_confidence
 
 _ROOM = 2**28  #: bytes that the state of one batch may take
 _COPIES = 64  #: copies of a batch that an attack keeps: points, gradients, memory of steps
@@ -75,7 +75,7 @@ def evaluate(
     """Attack a model on some images, and say what is left of its accuracy.
 
     Only images that the model gets right are attacked. Each attack's points are clipped to the
-    box and judged by one criterion (:mod:`setpoint.robustness.judge`), the worst of them counts.
+    box and judged by one criterion (:mod:`setpoint.robustness.success_criterion`), the worst of them counts.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def evaluate(
     attacks : "auto", attack, list or dict
         ``"auto"`` is max-loss at each eps, and min-radius where ``radius`` is true. A list may
         hold ``"auto"``, ``"max-loss"``, ``"min-radius"`` and attacks of others
-        (:mod:`setpoint.robustness.beside`); a dict gives them names.
+        (:mod:`setpoint.robustness.third_party_attacks`); a dict gives them names.
     radius : bool
         Whether the least distance is searched for, for every image that the model gets right.
     targets : array (N,), optional

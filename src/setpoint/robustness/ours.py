@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from setpoint.robustness.calls import Attack, Call
-from setpoint.robustness.distances import Distance
+from setpoint.robustness.attacks.attack import Attack, Call
+from setpoint.robustness.attacks.distances import Distance
+from setpoint.robustness.attacks.max_loss import max_loss
+from setpoint.robustness.attacks.min_radius import min_radius
 from setpoint.robustness.found import Found
-from setpoint.robustness.max_loss import max_loss
-from setpoint.robustness.min_radius import min_radius
 
 MAX_LOSS, MIN_RADIUS = "max-loss", "min-radius"
 

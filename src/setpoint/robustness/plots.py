@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint.decisions.plots import new_axes
-from setpoint.robustness.outcome import Level
+from setpoint.robustness.attack_outcomes import Level
 
 
 def plot_accuracy(

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint._core.reals import is_real
-from setpoint.decisions.bounds import interval, p_below, upper
-from setpoint.decisions.frontier import number_to
-from setpoint.robustness.judge import RELATIVE
-from setpoint.robustness.outcome import Level, Promise, Ran
+from setpoint.robustness.attack_outcomes import Level, Promise, Ran
 from setpoint.robustness.plots import plot_accuracy, plot_radii
 from setpoint.robustness.sheet import plot_examples
 from setpoint.robustness.storage import write_folder
-from setpoint.robustness.telling import Facts, sentences, told_promise
+from setpoint.robustness.success_criterion import RELATIVE
+from setpoint.robustness.summary import Facts, sentences, told_promise
+from setpoint.rules.tradeoff_curve import number_to
+from setpoint.statistics.binomial import interval, p_below, upper
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, SetpointError
-from setpoint.robustness.batches import Bench, flat_spots
-from setpoint.robustness.calls import Attack
+from setpoint.robustness.attack_batches import Bench, flat_spots
+from setpoint.robustness.attacks.attack import Attack
 from setpoint.robustness.events import Listener, Progress
-from setpoint.robustness.intake import check_classes, logits_of
-from setpoint.robustness.standing import Standing
+from setpoint.robustness.input_checks import check_classes, logits_of
+from setpoint.robustness.worst_case import Standing
 
 
 class Run:

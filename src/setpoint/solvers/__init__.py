@@ -1,17 +1,17 @@
 """Solvers: they move tensors and know nothing of metrics."""
 
-from setpoint.programs.problem import Problem
+from setpoint.programs.constrained_problem import Problem
 from setpoint.solvers.augmented import AugmentedLagrangian
 from setpoint.solvers.batched import minimize_batched
-from setpoint.solvers.conditions import Kkt, kkt
 from setpoint.solvers.exact_penalty import ExactPenalty, Round
 from setpoint.solvers.first_order import FirstOrder
-from setpoint.solvers.minimize import minimize
+from setpoint.solvers.kkt import Kkt, kkt
 from setpoint.solvers.mixture import best_feasible, best_mixture
 from setpoint.solvers.primal_dual import PrimalDual
 from setpoint.solvers.result import Multipliers, Progress, Result
 from setpoint.solvers.solution import Solution
-from setpoint.solvers.sqp.solver import Sqp
+from setpoint.solvers.solve import minimize
+from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 from setpoint.solvers.table import SOLVERS
 
 __all__ = [

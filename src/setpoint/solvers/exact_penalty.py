@@ -28,11 +28,11 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.reals import is_real
-from setpoint.programs.problem import Problem, Variables
+from setpoint.programs.constrained_problem import Problem, Variables
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.penalty_run import Run
 from setpoint.solvers.solution import Solution
-from setpoint.solvers.sqp.solver import Sqp
+from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.programs.problem import Bounds, Problem, Variables, alike, variables
-from setpoint.solvers.conditions import Kkt, kkt
+from setpoint.programs.constrained_problem import Bounds, Problem, Variables, alike, variables
+from setpoint.solvers.box_projection import project, started
 from setpoint.solvers.first_order import FirstOrder
-from setpoint.solvers.projected import project, started
+from setpoint.solvers.kkt import Kkt, kkt
 from setpoint.solvers.solution import Solution
-from setpoint.solvers.sqp.solver import Sqp
+from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 
 if TYPE_CHECKING:
     from setpoint.solvers.exact_penalty import ExactPenalty

@@ -44,7 +44,7 @@ class Solution:
         ω, the weight of the regulariser in the end.
     stationarity, complementarity : float
         What is left of the conditions of an optimum at ``best`` with these multipliers: see
-        :class:`setpoint.solvers.conditions.Kkt`. nan where they were not read.
+        :class:`setpoint.solvers.kkt.Kkt`. nan where they were not read.
     how : str
         How the multipliers were found.
     """

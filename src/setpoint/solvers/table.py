@@ -6,7 +6,7 @@ from setpoint.solvers.augmented import AugmentedLagrangian
 from setpoint.solvers.exact_penalty import ExactPenalty
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.primal_dual import PrimalDual
-from setpoint.solvers.sqp.solver import Sqp
+from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 
 SOLVERS: dict[str, type] = {
     "first-order": FirstOrder,

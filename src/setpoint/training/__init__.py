@@ -1,5 +1,5 @@
 """Training: running totals, processes, batches, the loop, checkpoints, events."""
 
-from setpoint.training.running import RunningLoss
+from setpoint.training.running_loss import RunningLoss
 
 __all__ = ["RunningLoss"]

@@ -2,8 +2,8 @@
 
 from setpoint.restoration.baselines.deep_image_prior import deep_image_prior
 from setpoint.restoration.baselines.dps import dps
-from setpoint.restoration.baselines.nearest import nearest
-from setpoint.restoration.baselines.pnp import pnp
+from setpoint.restoration.baselines.nearest_image import nearest
+from setpoint.restoration.baselines.plug_and_play import pnp
 from setpoint.restoration.baselines.total_variation import total_variation
 
 __all__ = ["deep_image_prior", "dps", "nearest", "pnp", "total_variation"]

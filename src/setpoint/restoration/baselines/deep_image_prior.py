@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.baselines.ground import rows, space_of, whole_number
 from setpoint.restoration.baselines.hourglass import Hourglass
-from setpoint.restoration.stopping import WindowedVariance
-from setpoint.restoration.task import Outcome, Task
+from setpoint.restoration.baselines.task_and_start import rows, space_of, whole_number
+from setpoint.restoration.measurement.early_stopping import WindowedVariance
+from setpoint.restoration.measurement.restoration_task import Outcome, Task
 
 _INPUT = 0.1  # the input is uniform noise of this size
 _LOOK = 50  # steps between two looks at whether all images have stopped

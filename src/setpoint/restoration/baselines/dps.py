@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.baselines.diffused import Diffusion, denoiser_of
-from setpoint.restoration.baselines.ground import noise_level, passed, rows, whole_number
-from setpoint.restoration.baselines.unknowns import Unknowns, residuals
-from setpoint.restoration.task import Outcome, Task
+from setpoint.restoration.baselines.blind_unknowns import Unknowns, residuals
+from setpoint.restoration.baselines.denoiser_diffusion import Diffusion, denoiser_of
+from setpoint.restoration.baselines.task_and_start import noise_level, passed, rows, whole_number
+from setpoint.restoration.measurement.restoration_task import Outcome, Task
 
 RULES = ("norm", "level")
 _SCALES = {"norm": 0.2, "level": 1.0}

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.restoration.baselines.ground import (
+from setpoint.restoration.baselines.blind_unknowns import Unknowns
+from setpoint.restoration.baselines.task_and_start import (
     above_zero,
     first_image,
     noise_level,
@@ -31,9 +32,8 @@ from setpoint.restoration.baselines.ground import (
     total,
     whole_number,
 )
-from setpoint.restoration.baselines.unknowns import Unknowns
 from setpoint.restoration.baselines.variation import denoised, differences, total_variation_of
-from setpoint.restoration.task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, Task
 
 _LARGE = 0.3  # the first λ, in units of half the range: flat images
 _LEAST = 1e-6  # λ never falls below this, in the same units

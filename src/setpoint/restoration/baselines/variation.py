@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.restoration.baselines.ground import Space, rows
+from setpoint.restoration.baselines.task_and_start import Space, rows
 
 
 def differences(x: Tensor) -> Tensor:

@@ -6,16 +6,16 @@ where y lies in the range of the images up to noise; ``range`` where they depend
 ``A(x, unknowns)`` and gives its start by ``A.unknowns(batch, like)``.
 """
 
-from setpoint.restoration.operators.blind import BlindBlur
+from setpoint.restoration.operators.blind_blur import BlindBlur
 from setpoint.restoration.operators.blur import Blur, gaussian_blur, motion_blur
 from setpoint.restoration.operators.downsample import Downsample
+from setpoint.restoration.operators.external_operator import Physics
 from setpoint.restoration.operators.inpaint import Inpaint, box_inpaint, random_inpaint
 from setpoint.restoration.operators.kernels import gaussian_kernel, motion_kernel
-from setpoint.restoration.operators.nonlinear import BlurGamma, BlurSaturate
-from setpoint.restoration.operators.observed import observed_entries
-from setpoint.restoration.operators.phase import PhaseRetrieval
-from setpoint.restoration.operators.physics import Physics
-from setpoint.restoration.operators.specs import OPERATORS, as_operator
+from setpoint.restoration.operators.nonlinear_blur import BlurGamma, BlurSaturate
+from setpoint.restoration.operators.observed_entries import observed_entries
+from setpoint.restoration.operators.phase_retrieval import PhaseRetrieval
+from setpoint.restoration.operators.table import OPERATORS, as_operator
 
 __all__ = [
     "as_operator",

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean
-from setpoint.restoration.operators.images import Placed, require_images
+from setpoint.restoration.operators.image_tensors import Placed, require_images
 from setpoint.restoration.operators.kernels import gaussian_kernel, motion_kernel, read_side
 
 BOUNDARIES = ("reflect", "circular")

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.operators.images import read_whole, require_images
+from setpoint.restoration.operators.image_tensors import read_whole, require_images
 
 
 @dataclass(frozen=True)

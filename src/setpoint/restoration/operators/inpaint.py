@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.restoration.operators.images import (
+from setpoint._core.random_streams import stream
+from setpoint.restoration.operators.image_tensors import (
     Placed,
     read_number,
     read_whole,
     require_images,
 )
-from setpoint.restoration.streams import stream
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.operators.images import read_number, read_whole
+from setpoint.restoration.operators.image_tensors import read_number, read_whole
 
 
 def gaussian_kernel(sigma: float, size: int | None = None) -> Tensor:

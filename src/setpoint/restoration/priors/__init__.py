@@ -3,10 +3,10 @@
 from setpoint.restoration.priors.bundled import load_prior, prior_card
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.linear import LinearPrior
-from setpoint.restoration.priors.protocol import Generator, Prior
-from setpoint.restoration.priors.storage import save_prior
-from setpoint.restoration.priors.training import train_prior
+from setpoint.restoration.priors.linear_gaussian import LinearPrior
+from setpoint.restoration.priors.prior import Generator, Prior
+from setpoint.restoration.priors.prior_file import save_prior
+from setpoint.restoration.priors.prior_training import train_prior
 from setpoint.restoration.priors.unet import UNet
 
 __all__ = [

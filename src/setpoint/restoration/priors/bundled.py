@@ -12,12 +12,12 @@ import torch
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.words import nearest
+from setpoint.restoration.priors.diffusers_folder import is_folder, read_folder
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.folder import is_folder, read_folder
-from setpoint.restoration.priors.storage import read_card, read_prior
+from setpoint.restoration.priors.prior_file import read_card, read_prior
 
-_FOLDER: Traversable = resources.files("setpoint.restoration") / "weights"
+_FOLDER: Traversable = resources.files("setpoint.restoration.priors") / "weights"
 _ENDING = ".safetensors"
 #: the names; their weights lie in the package
 BUNDLED = ("mnist", "mnist-flow", "cifar10", "cifar10-flow")

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.priors.protocol import Scaled, checked_range, column
-from setpoint.restoration.priors.schedule import timesteps
+from setpoint.restoration.priors.noise_schedule import timesteps
+from setpoint.restoration.priors.prior import Scaled, checked_range, column
 
 #: what a network may say: the clean image, the noise, or v = √ᾱ ε − √(1 − ᾱ) x_0
 PREDICTIONS = ("v", "epsilon", "sample")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.priors.protocol import Scaled, checked_range, column
+from setpoint.restoration.priors.prior import Scaled, checked_range, column
 
 
 class FlowPrior(Scaled):

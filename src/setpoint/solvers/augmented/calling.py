@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.solvers.augmented.solver import AugmentedLagrangian, Pass
+from setpoint.solvers.augmented.augmented_lagrangian import AugmentedLagrangian, Pass
 from setpoint.solvers.result import Multipliers, Progress, Result
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.steering import Box

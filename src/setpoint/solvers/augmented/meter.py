@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from setpoint.solvers.augmented.reading import Values
+from setpoint.solvers.augmented.mean_functions import Values
 
 
 class EndError(Exception):

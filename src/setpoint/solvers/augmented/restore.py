@@ -17,9 +17,9 @@ import torch
 from scipy.optimize import lsq_linear
 from torch import Tensor
 
-from setpoint.solvers.augmented.reading import Reading, Whole, at_bounds, flat
-from setpoint.solvers.conditions import DIRECT, ENTRIES
-from setpoint.solvers.projected import project
+from setpoint.solvers.augmented.mean_functions import Reading, Whole, at_bounds, flat
+from setpoint.solvers.box_projection import project
+from setpoint.solvers.kkt import DIRECT, ENTRIES
 
 RIDGE = 1e-12  #: relative, for constraints that depend on each other
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.bounds import Box
-from setpoint.solvers.batched.dual import box_dual
+from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.steering import Place
 
 PASSES = 3

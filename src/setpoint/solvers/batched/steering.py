@@ -22,7 +22,7 @@ from torch import Tensor
 
 from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.bounds import Box
-from setpoint.solvers.batched.dual import box_dual
+from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.hessian import Memory
 
 SHARE = 0.1  #: of the violation, or of what could be brought, that a step must promise

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.solvers.sqp import quadratic
+from setpoint.solvers.sqp import quadratic_program as quadratic
 from setpoint.solvers.sqp.functions import host
 from setpoint.solvers.sqp.steering import Box
 

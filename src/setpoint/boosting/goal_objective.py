@@ -1,0 +1,166 @@
+"""A goal as an objective of boosted trees: what is the same for every library.
+
+A library calls its objective once per tree with the scores of all training rows. One objective may
+serve several runs, also turn by turn as in cross-validation: each set of rows has its own prices,
+and a run whose scores are all alike has only begun.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from setpoint._core.errors import DataError, KindError
+from setpoint.boosting.cost_gradients import Threshold, TreeCosts, TreeEntropy
+from setpoint.boosting.soft_set_gradients import TreeSoftSet
+from setpoint.boosting.tree_rows import TreeRows, start_score, tree_rows
+from setpoint.expressions import take_groups
+from setpoint.goals import Goal, Task
+from setpoint.methods.costs import Costs
+from setpoint.methods.cross_entropy import CrossEntropy
+from setpoint.methods.method import Method
+from setpoint.methods.soft_set import SoftSet
+from setpoint.methods.table import method
+from setpoint.methods.tree_gradients import TreeGradients
+
+
+class TreeObjective(ABC):
+    """A goal as an objective of boosted trees.
+
+    Parameters
+    ----------
+    goal : Goal, str or Expression
+    method : {"costs", "soft-set", "cross-entropy"} or Method
+        "costs": log loss with the goal's prices as costs, renewed by every tree. "soft-set": the
+        goal's formula on soft decisions, mixed with log loss. "cross-entropy": the log loss of the
+        library itself.
+    task : Task or str, optional
+        Binary by default; of several classes ``Task.multiclass(range(K))``. Labels are codes.
+    group : array-like or mapping of array-likes, optional
+        The columns that the goal speaks of, for the training rows.
+    **options
+        Options of the method, where it is a name.
+
+    Attributes
+    ----------
+    width : int
+        Number of classes.
+    """
+
+    def __init__(
+        self,
+        goal: Any,
+        method: str | Method = "costs",
+        *,
+        task: Task | str | None = None,
+        group: Any = None,
+        **options: Any,
+    ) -> None:
+        self.goal, self.task = Goal.of(goal), Task.make(task)
+        self.method = _method(method, **options)
+        self._groups = take_groups(group, len(_first(group)))
+        self._table: np.ndarray | None = None
+        values: dict[str, Any] = {}
+        for name in self.goal.columns:
+            if name in self._groups:
+                found, codes = np.unique(self._groups[name], return_inverse=True)
+                values[name] = found.tolist()
+                self._table = codes if self._table is None else self._table * len(found) + codes
+        self.task = replace(self.task, groups=tuple(values.items()))
+        self._runs: WeakKeyDictionary[Any, TreeGradients] = WeakKeyDictionary()
+        self.width = self.gradients().width  # what cannot be trained on is refused here
+
+    @property
+    def factor(self) -> float:
+        """What the library multiplies the hessian of its own log loss by."""
+        return 1.0
+
+    @abstractmethod
+    def cut(self, rows: TreeRows) -> float:
+        """The best threshold of rows of two classes, exactly; inf where nothing is decided."""
+
+    def gradients(self) -> TreeGradients:
+        """Gradients for a run that begins."""
+        return tree_gradients(self.goal, self.task, self.method, self.cut, self.factor)
+
+    def derivatives(
+        self, data: Any, scores: Any, label: Any, weight: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Give g and h of all training rows of a run, after its prices are renewed.
+
+        Parameters
+        ----------
+        data : object
+            Whose rows they are; runs are told apart by it.
+        """
+        rows = tree_rows(self.width, scores, label, weight, self._table)
+        if self._table is not None and len(self._table) != len(rows.codes):
+            raise DataError(
+                f"group has {len(self._table)} rows and the training data {len(rows.codes)}"
+            )
+        if data not in self._runs or rows.constant:
+            self._runs[data] = self.gradients()
+        run = self._runs[data]
+        run.renew(rows)
+        return run.of(rows)
+
+    def start(self, y: Any, weight: Any = None) -> np.ndarray:
+        """The scores before the first tree, (1,) or (K,): weighted log odds, or log shares.
+
+        A library adds them for its own log loss and not for an objective of one's own; give them
+        to the training rows, to the rows that stop training early, and add them to what is
+        predicted.
+        """
+        y = np.asarray(y)
+        shape = (len(y),) if self.width == 2 else (len(y), self.width)
+        narrow = None if weight is None else np.float32(weight)  # as every library keeps weights
+        rows = tree_rows(self.width, np.zeros(shape), y, narrow)
+        return start_score(rows.codes, rows.weight, self.width)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy begins anew."""
+        return {**self.__dict__, "_runs": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in {**state, "_runs": WeakKeyDictionary()}.items():
+            setattr(self, name, value)
+
+
+def tree_gradients(
+    goal: Goal, task: Task, way: Method, cut: Threshold, factor: float = 1.0
+) -> TreeGradients:
+    """The gradients of a goal by a method, for a run that begins; raises where there are none."""
+    if task.kind not in ("binary", "multiclass"):
+        raise KindError(f"boosted trees take a binary or multiclass task, not {task.kind}")
+    if task.kind == "multiclass" and len(task.classes or ()) < 3:
+        raise KindError(
+            "a multiclass task of boosted trees says its three or more classes: "
+            "Task.multiclass(range(3)); two classes are Task.binary()"
+        )
+    if isinstance(way, Costs):
+        return TreeCosts(goal, task, way, cut, factor)
+    if isinstance(way, SoftSet):
+        return TreeSoftSet(goal, task, way, factor)
+    if isinstance(way, CrossEntropy):
+        way.lower(goal, task)
+        width = 2 if task.kind == "binary" else len(task.classes or ())
+        return TreeEntropy(width, way.class_weight, factor)
+    raise KindError(
+        f'method="{way.name}" has no gradient for trees; take "costs", "soft-set" or '
+        '"cross-entropy"'
+    )
+
+
+def _first(group: Any) -> Any:
+    """One of the group columns; no rows where there is none."""
+    if isinstance(group, Mapping):
+        return next(iter(group.values()), ())
+    return () if group is None else group
+
+
+_method = method

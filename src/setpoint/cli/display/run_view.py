@@ -1,0 +1,243 @@
+"""A run on the screen: where it stands, what holds on new rows, what is proven, what it bought."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from setpoint.cli.display.terminal import Screen, command, count, number
+from setpoint.cli.files.saved_run import Run
+from setpoint.decisions import Certificate, Finding
+from setpoint.rules.certificate import PROVEN, REFUTED
+
+Fact = tuple[str, str | Text]
+STYLES = {
+    "PROVEN": "bold green",
+    "NO CONSTRAINT": "bold",
+    "NOT PROVEN": "bold yellow",
+    "REFUTED": "bold red",
+    "NOT FEASIBLE": "bold red",
+}
+_USUAL = "a limit that just holds where it was chosen breaks on new rows about half of the time"
+
+
+def show_outcome(screen: Screen, run: Run) -> None:
+    """What came of a fit."""
+    screen.line()
+    screen.facts([*point_facts(run), *figure_facts(run)])
+    if run.status == "NOT FEASIBLE" and run.diagnosis is not None:
+        screen.line()
+        screen.facts(infeasible_facts(run))
+    screen.line()
+    screen.facts([*certificate_facts(run), *referee_facts(run), *price_facts(run)])
+    worth = [*note_facts(run), *check_facts(run)]
+    if worth:
+        screen.line()
+        screen.facts(worth)
+
+
+def verdict_text(run: Run) -> Text:
+    """The status in words and colour."""
+    return Text(run.status, STYLES[run.status])
+
+
+def point_facts(run: Run) -> list[Fact]:
+    """How scores become decisions, and with what margin."""
+    facts: list[Fact] = [("Operating point", run.rule.operating_point())]
+    words = margin_words(run)
+    return [*facts, ("", words)] if words else facts
+
+
+def margin_words(run: Run) -> str:
+    """How the rule was chosen among those that keep the limits."""
+    rule, margin = run.rule, run.about["settings"]["margin"]
+    if not rule.goal.constraints or not rule.feasible:
+        return ""
+    if rule.certificate is not None:
+        return "the best rule that rows nothing had seen could prove"
+    less = next((note for note in run.notes if note.startswith("the rule has ")), None)
+    if less is not None:
+        return less
+    if margin == 0 or run.about["model"] == "baseline":
+        return f"without a margin: {_USUAL}"
+    return f"with a margin of {margin:g} standard errors: {_USUAL}"
+
+
+def figure_facts(run: Run) -> list[Fact]:
+    """The objective and the limits, with intervals, and on which rows."""
+    shown = [f for f in run.figures if f["role"] != "also"]
+    if not shown:
+        return []
+    wide = max(len(f["name"]) for f in shown)
+    lines = [_figure(f, wide) for f in shown]
+    return [("" if i else "Figures", line) for i, line in enumerate([*lines, rows_words(run)])]
+
+
+def _figure(figure: Mapping[str, Any], wide: int) -> str:
+    asked = "" if figure["asked"] is None else f"   asked {figure['op']} {figure['asked']:g}"
+    name = f"{figure['name']:<{wide}}" if wide <= 40 else figure["name"]
+    return f"{name}  {number(figure['value'])}{span(figure)}{asked}"
+
+
+def span(figure: Mapping[str, Any]) -> str:
+    """The interval of a figure, where it has one."""
+    low, high = figure["low"], figure["high"]
+    return "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
+
+
+def rows_words(run: Run) -> str:
+    """Which rows the figures are of."""
+    rows = next((r for r in run.report["rows"] if r["name"] == run.report["main"]), None)
+    if rows is None:
+        return ""
+    many = count(rows["rows"], "row")
+    if run.report["fresh"]:
+        return f"on {many} never used before; 95% intervals"
+    if "tuned on alike" in run.about["plan"]["how"]:
+        return f"on {many} that the model was fitted on, which flatters it; 95% intervals"
+    return f"on {many} that also chose the rule, scored out-of-fold; 95% intervals"
+
+
+def infeasible_facts(run: Run) -> list[Fact]:
+    """Why the goal cannot be met, and what can."""
+    found = run.diagnosis
+    assert found is not None
+    (verdict, reason), *rest = found.told()
+    facts: list[Fact] = [(verdict, Text(reason, "bold red"))]
+    before = None
+    for label, words in rest:
+        facts.append(("" if label == before else label, words))
+        before = label
+    return facts
+
+
+# --- proof ------------------------------------------------------------------------------------
+
+
+def certificate_facts(run: Run) -> list[Fact]:
+    """What is proven, by which rows, and what would prove the rest."""
+    proof = run.certificate
+    if not run.rule.goal.constraints:
+        return [("Certificate", "none: the goal sets no limit that could be proven")]
+    if proof is None:
+        return [("Certificate", "none: no rows were kept apart to prove it on")]
+    facts: list[Fact] = [("Certificate", _head(proof))]
+    several = len(proof.findings) > 1
+    facts += [
+        ("", f"{f.constraint}: {_found(f)}" if several else _found(f)) for f in proof.findings
+    ]
+    if proof.proven:
+        return [*facts, ("", f"for rows like these, not under drift: {command()} monitor")]
+    return [*facts, *_way_to_proof(run)]
+
+
+def _way_to_proof(run: Run) -> list[Fact]:
+    """What could be proven, and how many labels it takes."""
+    found = run.diagnosis
+    if found is None or run.status == "NOT FEASIBLE":
+        return []
+    wanted = ("nearest provable", "labels")
+    return [("", f"{label}: {words}") for label, words in found.told() if label in wanted]
+
+
+def _head(proof: Certificate) -> Text:
+    style = STYLES[proof.verdict]
+    promise = ", ".join(f.constraint for f in proof.findings)
+    return Text.assemble((proof.verdict, style), f" at {100 * proof.confidence:g}%: {promise}")
+
+
+def _found(finding: Finding) -> str:
+    """What was seen, the rows behind it, the bound, and what would settle it."""
+    seen = "empty here" if finding.value is None else f"{number(finding.value)} here"
+    rows = f", {finding.evidence[0]}" if len(finding.evidence) == 1 else ""
+    limit = "" if finding.limit() == "no bound" else f", {finding.limit()} by {finding.how}"
+    way = "" if finding.verdict in (PROVEN, REFUTED) else f"; {finding.way_out()}"
+    return f"{seen}{rows}{limit}{way}"
+
+
+# --- what it bought ---------------------------------------------------------------------------
+
+
+def referee_facts(run: Run) -> list[Fact]:
+    """The baselines on the same rows, and the sentence of the referee."""
+    found = run.comparison
+    if found is None:
+        return []
+    apart = {d.name: d for d in found.differences}
+    lines = [found.sentence]
+    for c in found.contenders:
+        if c.name in apart:
+            d = apart[c.name]
+            words = f"{c.name}: {found.goal.objective} {c.shown()}"
+            words += f" (difference {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
+            lines.append(words + (f"; {c.verdict} on the certify rows" if c.verdict else ""))
+    return [("" if i else "Referee", line) for i, line in enumerate(lines)]
+
+
+def price_facts(run: Run) -> list[Fact]:
+    """What each limit costs the objective."""
+    found = run.diagnosis
+    if found is None or run.status == "NOT FEASIBLE":
+        return []
+    said = [price.sentence() for price in found.prices]
+    return [("" if i else "Price", line) for i, line in enumerate(said)]
+
+
+# --- what to know -----------------------------------------------------------------------------
+
+
+def note_facts(run: Run) -> list[Fact]:
+    """What was chosen and why, and what a reader should know."""
+    said = [note for note in run.notes if note != margin_words(run)]
+    return [("" if i else "Notes", _sentence(note)) for i, note in enumerate(said)]
+
+
+def check_facts(run: Run) -> list[Fact]:
+    """Checks that found something to look at."""
+    lines = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
+    return [("" if i else "Look at", line) for i, line in enumerate(lines)]
+
+
+def _sentence(note: str) -> str:
+    """A note as a sentence in the words of the command line."""
+    said = re.sub(r"\bproof_price=([\d.]+)", r"--proof-price \1", note.rstrip("."))
+    return f"{said}."
+
+
+def next_facts(run: Run, time: str) -> list[Fact]:
+    """Where the report lies and what to do with the run."""
+    folder = shlex.quote(str(run.folder))
+    program = command()
+    return [
+        ("Report", f"{run.folder / 'report.html'} ({time})"),
+        ("Use it", f"{program} predict {folder} new.csv --out decisions.csv"),
+        ("Check it", f"{program} evaluate {folder} labelled.csv"),
+        ("Why", f"{program} explain {folder}"),
+    ]
+
+
+def record(run: Run) -> dict[str, Any]:
+    """A run as plain data."""
+    proof, found = run.certificate, run.diagnosis
+    return {
+        "goal": run.goal,
+        "status": run.status,
+        "sentence": run.report["verdict"]["headline"],
+        "detail": run.report["verdict"]["detail"],
+        "finished": bool(run.about["finished"]),
+        "operating_point": run.rule.operating_point(),
+        "chosen": margin_words(run),
+        "figures": [f for f in run.figures if f["role"] != "also"],
+        "figures_on": rows_words(run),
+        "certificate": None if proof is None else run.report["certificate"],
+        "comparison": None if run.comparison is None else run.comparison.to_json(),
+        "prices": [] if found is None else [price.sentence() for price in found.prices],
+        "diagnosis": None if found is None else [list(pair) for pair in found.told()],
+        "notes": run.notes,
+        "checks": [dict(check) for check in run.checks],
+        "seconds": run.about["seconds"],
+    }

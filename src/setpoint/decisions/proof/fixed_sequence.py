@@ -1,0 +1,181 @@
+"""Choosing with proof: the boldest rule that the certify rows prove, by tests in a fixed order.
+
+Rules r₁, r₂, … are laid out on reference rows. On the certify rows they are tested one after the
+other, each at the full level δ, until the first that is not proven; all before it are (fixed
+sequence, Maurer, Hothorn & Lehmacher 1995; Angelopoulos et al. 2021). Let rⱼ be the first in the
+order that breaks a constraint: to prove it, or anything after it, rⱼ itself must be proven, and
+that happens with probability at most δ. Several constraints must each be proven (intersection–
+union). So of all rules tested the best may be taken, and nothing is paid for the choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from setpoint._core.errors import GoalError
+from setpoint.decisions.applied import with_decisions
+from setpoint.decisions.certify import examine, proves
+from setpoint.decisions.groups import declared, groups_of
+from setpoint.decisions.proof.margin_path import joint_power, margin_path
+from setpoint.decisions.proof.test_order import counts_along, pure_claims, threshold_order
+from setpoint.expressions import Columns, Sweep
+from setpoint.expressions.rows.row_fingerprint import Fingerprint
+from setpoint.goals import Goal
+from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.table import choose
+from setpoint.statistics import binomial as bounds
+
+STEPS = 64  #: thresholds that are tested where each test takes its time
+
+
+def prove(
+    goal: Goal,
+    columns: Columns,
+    reference: Columns,
+    delta: float,
+    kind: str,
+    by: str | None = None,
+    head: Any = None,
+    seed: int = 0,
+    weight_bound: float | None = None,
+) -> DecisionRule:
+    """The best rule that is proven on the columns; without one, the one nearest to a proof.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered, with at least one constraint.
+    columns : Columns
+        The certify rows: labels and scores, on the host.
+    reference : Columns
+        Rows that the candidates, their order and the first of them come from.
+    delta : float
+    kind, by, head, seed
+        As for :func:`setpoint.rules.table.choose`.
+    weight_bound : float, optional
+    """
+    if not goal.constraints:
+        raise GoalError(f'"{goal}" has no constraint to prove; add one, or leave prove= out')
+    if kind == "top-k":
+        raise GoalError(
+            "the first k of other rows are another rule, so a top-k rule proves nothing"
+        )
+    walk = _walk_thresholds if kind == "threshold" else _walk_rules
+    columns = replace(columns, task=declared(goal, columns, [groups_of(goal, reference)]))
+    options = (kind, by, head, seed, weight_bound)
+    chosen, passed, total = walk(goal, columns, reference, delta, *options)
+    rows = Fingerprint.of(columns)
+    decided = with_decisions(chosen, columns)
+    tested = min(passed + 1, total) if passed else 0
+    proof = examine(
+        goal, chosen, decided, rows, delta, weight_bound, chosen_among=tested, candidates=total
+    )
+    problem = Problem.ground(goal, decided)
+    point = problem.judge(decided)
+    count = len(goal.constraints)
+    return replace(
+        chosen,
+        goal=goal,
+        feasible=point.feasible,
+        value=point.value,
+        rows=columns.size,
+        held=problem.held(point, [None] * count, [None] * count, [False] * count),
+        search=f"fixed sequence: {passed:,} of {total:,} candidates proven",
+        frontier=None,
+        chosen_on=rows,
+        certificate=proof,
+        groups=groups_of(goal, columns),
+        touched=[Fingerprint.of(reference)],
+    )
+
+
+def _walk_thresholds(
+    goal: Goal, columns: Columns, reference: Columns, delta: float, *rest: Any
+) -> tuple[DecisionRule, int, int]:
+    """The best proven threshold (or the first), how many were proven, of how many."""
+    *_, weight_bound = rest
+    order = threshold_order(goal, reference, delta, columns.size)
+    kind = np.asarray(columns.scores).dtype  # as the rule will compare them
+    order = order.astype(kind)[np.r_[True, np.diff(order.astype(kind)) != 0]]
+    sweep = Sweep(columns)
+    claims = None if columns.weight is not None else pure_claims(goal, columns)
+    if claims is None or None in claims:
+        few = np.linspace(0, order.size - 1, min(order.size, STEPS)).round()
+        order = order[np.unique(few).astype(np.int64)]
+        passed = 0
+        for t in order:
+            rule = _at(goal, columns, float(t))
+            if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+                break
+            passed += 1
+        places = _places(sweep, order)
+    else:
+        places = _places(sweep, order)
+        proven = np.ones(order.size, bool)
+        for r, op, asked in (claim for parts in claims for claim in parts or ()):
+            k, n = counts_along(r, sweep, places)
+            test = bounds.p_above if op == ">=" else bounds.p_below
+            proven &= (test(np.round(k), np.round(n), r.share(asked)) <= delta) & (n > 0)
+        passed = order.size if proven.all() else int(np.argmin(proven))
+    merit = Problem.ground(Goal(goal.sense, goal.objective), columns).scan(sweep).merit[places]
+    best = 0 if passed == 0 else passed - 1 - int(np.argmax(merit[:passed][::-1]))
+    return _at(goal, columns, float(order[best])), passed, order.size
+
+
+def _places(sweep: Sweep, thresholds: np.ndarray) -> np.ndarray:
+    """The candidates of a sweep that decide the same rows as these thresholds."""
+    known = sweep.thresholds.astype(np.float64)
+    return np.searchsorted(-known, -thresholds.astype(np.float64), side="right") - 1
+
+
+def _at(goal: Goal, columns: Columns, threshold: float) -> DecisionRule:
+    return DecisionRule(
+        goal=goal,
+        task=columns.task,
+        kind="threshold",
+        threshold=threshold,
+        feasible=False,
+        value=None,
+        rows=columns.size,
+    )
+
+
+def _walk_rules(
+    goal: Goal,
+    columns: Columns,
+    reference: Columns,
+    delta: float,
+    kind: str,
+    by: str | None,
+    head: Any,
+    seed: int,
+    weight_bound: float | None,
+) -> tuple[DecisionRule, int, int]:
+    """The same along the path of margins, begun where a proof is most likely."""
+    rules = margin_path(goal, reference, kind, by, head, seed, delta, columns.size)
+    if not rules:  # not even the reference rows meet it: try what comes nearest
+        rules = [choose(goal, reference, kind, by, head, seed)]
+    powers = [joint_power(goal, rule, reference, delta, columns.size) for rule in rules]
+    order = rules[max(range(len(rules)), key=powers.__getitem__) :]
+    passed: list[DecisionRule] = []
+    for rule in order:
+        if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+            break
+        passed.append(rule)
+    best = _best(goal, columns, passed) if passed else order[0]
+    return best, len(passed), len(order)
+
+
+def _best(goal: Goal, columns: Columns, proven: list[DecisionRule]) -> DecisionRule:
+    """The proven rule with the best objective on these rows; of equals the boldest."""
+
+    def merit(rule: DecisionRule) -> float:
+        decided = with_decisions(rule, columns)
+        value = Problem.ground(Goal(goal.sense, goal.objective), decided).judge(decided).value
+        return float("-inf") if value is None else goal.sign * value
+
+    return max(reversed(proven), key=merit)

@@ -1,0 +1,120 @@
+"""A path of rules from safe to bold, laid out on reference rows.
+
+The candidates of a proof are fixed before the certify rows are looked at. One threshold: cut points
+of the reference scores. Any other kind of rule: the rule that is best on the reference rows when
+every bound is tightened by a margin, for margins from wide to none and a little beyond,
+
+    left >= c   becomes   left >= c + m w          left <= c   becomes   left <= c − m w
+
+with w how far a bound on that many certify rows lies from the value, as the rule without a margin
+has it: each constraint gets the room that its own proof takes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from setpoint.decisions.applied import with_decisions
+from setpoint.decisions.certify import subject_of
+from setpoint.decisions.groups import declared
+from setpoint.decisions.proof.power import power_at
+from setpoint.decisions.quantities.quantity import Quantity
+from setpoint.expressions import Columns, Constraint, Number
+from setpoint.goals import Goal
+from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.table import choose
+
+MARGINS = (4, 3, 2.4, 2, 1.7, 1.45, 1.25, 1.1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0, -0.3)
+FEWER = (3, 2, 1.4, 1, 0.7, 0.4, 0)  #: where each rule takes its time: offsets of classes
+
+
+def margin_path(
+    goal: Goal,
+    reference: Columns,
+    kind: str,
+    by: str | None,
+    head: Any,
+    seed: int,
+    delta: float,
+    size: int,
+) -> list[DecisionRule]:
+    """Rules from the widest margin to the narrowest, without those that repeat one before."""
+    plain = choose(goal, reference, kind, by, head, seed)
+    widths = _widths(goal, plain, reference, delta, size)
+    found: list[DecisionRule] = []
+    points: list[dict] = []
+    for margin in FEWER if kind == "offsets" else MARGINS:
+        rule = plain
+        if margin != 0:
+            wanted = _by_widths(goal, widths, margin)
+            if wanted is None:
+                continue  # beyond what the metric can be
+            rule = choose(wanted, reference, kind, by, head, seed)
+        if rule.feasible and (point := rule.point_to_json()) not in points:
+            found.append(rule)
+            points.append(point)
+    return found
+
+
+def tightened_goal(
+    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int, margin: float
+) -> Goal | None:
+    """The goal with each bound moved inwards by a margin; None where a metric cannot be there."""
+    return _by_widths(goal, _widths(goal, rule, reference, delta, size), margin)
+
+
+def _by_widths(goal: Goal, widths: list[float], margin: float) -> Goal | None:
+    pairs = zip(goal.constraints, widths, strict=True)
+    tightened = tuple(_tightened(c, margin * width) for c, width in pairs)
+    if None in tightened:
+        return None
+    return Goal(goal.sense, goal.objective, tightened)  # type: ignore[arg-type]
+
+
+def _widths(
+    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
+) -> list[float]:
+    """How far the bound of each constraint will lie from its value on so many rows."""
+    widths = []
+    subjects = subjects_of(goal, rule, reference)
+    for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
+        edge = found.lower(delta) if constraint.op == ">=" else found.upper(delta)
+        value = asked if found.value is None else found.value
+        width = abs(value - edge) * math.sqrt(reference.size / size)
+        low, high = constraint.left.interval()
+        room = high - asked if constraint.op == ">=" else asked - low
+        fallback = 0.1 * (room if math.isfinite(room) else max(abs(asked), 1.0))
+        widths.append(width if math.isfinite(width) and width > 0 else fallback)
+    return widths
+
+
+def _tightened(constraint: Constraint, by: float) -> Constraint | None:
+    """The constraint with its bound moved inwards; None where the metric cannot be there."""
+    if constraint.right.needs() or constraint.op == "==":
+        return constraint
+    bound = float(constraint.right.read({}).value)
+    low, high = constraint.left.interval()
+    moved = bound + by if constraint.op == ">=" else bound - by
+    if not low < moved < high:
+        return None
+    return Constraint(constraint.left, constraint.op, Number(moved))
+
+
+def joint_power(
+    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
+) -> float:
+    """The least power of ``size`` rows over the constraints, as the reference rows have it."""
+    subjects = subjects_of(goal, rule, reference)
+    return min(
+        power_at(found, constraint.op, asked, delta, reference.size, size)
+        for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True)
+    )
+
+
+def subjects_of(goal: Goal, rule: DecisionRule, columns: Columns) -> list[tuple[Quantity, float]]:
+    """What each constraint bounds, and the bound, where a rule decides these rows (unweighted)."""
+    decided = with_decisions(rule, replace(columns, weight=None))
+    decided = replace(decided, task=declared(goal, decided))
+    return [subject_of(c, decided, None, (), rule) for c in goal.constraints]

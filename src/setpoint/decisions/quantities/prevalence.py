@@ -1,0 +1,112 @@
+"""Promises at another prevalence, the one shift with an exact answer.
+
+Recall T and false positive rate F do not move with the share π of positives. A cleared metric is
+linear in both,
+
+    E[z] = π (T z_tp + (1−T) z_fn) + (1−π) (F z_fp + (1−F) z_tn)
+
+so that N / D ≥ c at prevalence π is a claim on two independent rates. For fixed T and F it is
+linear in π too: what holds at both ends of a range holds between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from setpoint._core.errors import GoalError
+from setpoint.decisions.quantities.quantity import Extreme, Quantity
+from setpoint.decisions.quantities.rate import Rate, rate
+from setpoint.decisions.quantities.two_rates import Pair
+from setpoint.expressions import Columns, Constraint, Expression, Total
+from setpoint.expressions.fractions import Form, cleared, fractions
+from setpoint.expressions.rows.row_events import Event, actual, decided, not_actual
+
+
+def at_prevalence(
+    ground: Expression,
+    columns: Columns,
+    prevalence: tuple[float, ...],
+    name: str,
+    constraint: Constraint,
+) -> Quantity:
+    """A linear-fractional metric of one binary table, over a range of prevalences."""
+    parts = fractions(ground.normal())
+    clear = None if parts is None else cleared(parts)
+    if columns.task.kind != "binary" or columns.abstained is not None or clear is None:
+        raise GoalError(
+            f'"{constraint}" has no exact reading at another prevalence; precision, npv, f1, '
+            "accuracy, cost and other ratios of tp, fp, fn, tn have"
+        )
+    if columns.weight is not None:
+        raise GoalError("prevalence= and sample_weight= do not go together; leave one out")
+    top, bottom = ({t: c for t, c in form.items() if c != 0} for form in clear)
+    rows = [_common_rows(form) for form in (top, bottom)]
+    if None in top or None in bottom or len({*rows[0], *rows[1]}) != 1:
+        raise GoalError(f'"{constraint}" counts rows of several groups; certify each group alone')
+    where = next(iter(rows[0] or rows[1]))
+    caught = rate(
+        f"recall behind {name}",
+        {Total(decided & actual & where): 1.0},
+        {Total(actual & where): 1.0},
+        columns,
+        None,
+    )
+    flagged = rate(
+        f"fpr behind {name}",
+        {Total(decided & not_actual & where): 1.0},
+        {Total(not_actual & where): 1.0},
+        columns,
+        None,
+    )
+    assert caught is not None
+    assert flagged is not None
+    table = _table(columns, where)
+    n, d = (_cells(form, table) for form in (top, bottom))
+    ends = tuple(_at(pi, n, d, caught, flagged, name) for pi in dict.fromkeys(prevalence))
+    if len(ends) == 1:
+        return ends[0]
+    return Extreme(1 if constraint.op == ">=" else -1, ends)
+
+
+def _common_rows(form: Form) -> set:
+    """The group conditions of each total, decisions and labels aside."""
+    return {t.event.without("decided", "actual", "correct", "kept") for t in form if t is not None}
+
+
+def _table(columns: Columns, where: Event) -> Columns:
+    """tp, fn, fp, tn as four rows."""
+    groups = {x.column: np.array([x.value] * 4, dtype=object) for x in where.literals}
+    return replace(
+        columns,
+        actual=np.array([True, True, False, False]),
+        decided=np.array([True, False, True, False]),
+        scores=None,
+        weight=None,
+        query=None,
+        groups=groups,
+    )
+
+
+def _cells(form: Form, table: Columns) -> np.ndarray:
+    whole = np.zeros(4)
+    for total, coefficient in form.items():
+        member = table.membership(total.event) if total is not None else None
+        whole += coefficient * (1.0 if member is None else np.asarray(member, float))
+    return whole
+
+
+def _at(pi: float, n: np.ndarray, d: np.ndarray, caught: Rate, flagged: Rate, name: str) -> Pair:
+    def plane(t: float) -> tuple[float, float, float]:
+        tp, fn, fp, tn = n - t * d
+        return pi * (tp - fn), (1 - pi) * (fp - tn), pi * fn + (1 - pi) * tn
+
+    def point(recall: float, fpr: float) -> float:
+        shares = np.array([pi * recall, pi * (1 - recall), (1 - pi) * fpr, (1 - pi) * (1 - fpr)])
+        below = shares @ d
+        return float(shares @ n / below) if below > 0 else float("nan")
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = (n / d)[d > 0]
+    return Pair(caught, flagged, plane, (float(values.min()), float(values.max())), point, name)

@@ -1,0 +1,209 @@
+"""The price of a constraint: what one more unit of its bound costs the objective.
+
+With V(c) the best merit within caps c, the price of constraint j is its multiplier, ∂V/∂c_j >= 0.
+On rows V is a step function, so the slope is that of a line through V at bounds around the one
+asked for, over a window as narrow as the rows can resolve: half of it, and half again, while some
+hundred rows change sides within. How sharp it is, is told by weighting the rows at random (as the
+Bayesian bootstrap of Rubin, 1981) and reading the slope again; of rules that are searched anew, by
+the slope on either side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from setpoint.decisions.price import Move, Price
+from setpoint.decisions.sensitivity.value_function import Along, Caps, Landscape
+from setpoint.expressions.constraint import SLACK
+from setpoint.goals.constraint_bound import Asked, in_points
+from setpoint.rules.tradeoff_curve import spread_over
+
+DRAWS = 32
+CANDIDATES = 4000  #: thresholds read for each of the draws
+MANY, FEW = (
+    3000,
+    40,
+)  #: rows within a window, above which it is halved and below which it is doubled
+Z = 1.645  #: a range of 90%
+
+
+def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
+    """The price of every constraint at these caps, where some candidate is within them."""
+    here = land.best(caps)
+    if here is None:
+        return ()
+    found = []
+    for j, asked in enumerate(land.asked):
+        if asked.equality:  # it has no side to be relaxed to
+            continue
+        step = _step(asked, caps[j], here.behind)
+        if isinstance(land, Along):
+            slope, low, high = _slope_along(land, caps, j, step, seed)
+            back = 2 if asked.op == ">=" and step <= 0.01 else 1
+        else:
+            slope, low, high = _slope_searched(land, caps, j, step)
+            back = 1
+        steps = (back * step, -_tighter(asked, caps[j], step))
+        moves = tuple(_move(land, caps, j, by, here.merit) for by in steps)
+        found.append(
+            Price(
+                constraint=str(asked.at_cap(caps[j])),
+                metric=str(asked.metric),
+                op=asked.op,
+                objective=str(land.goal.objective),
+                bound=asked.sign * caps[j] + 0.0,
+                slope=slope,
+                low=low,
+                high=high,
+                unit=_unit(asked, caps[j], step),
+                points=(asked.points, in_points(land.goal.objective)),
+                maximize=land.goal.sign > 0,
+                binds=_binds(land, caps, j, here.merit),
+                moves=tuple(move for move in moves if move is not None),
+            )
+        )
+    return tuple(found)
+
+
+def _step(asked: Asked, cap: float, behind: int) -> float:
+    """One point, less near an end of the metric's range, more where the rows cannot resolve it."""
+    bound = asked.sign * cap
+    if not asked.points:
+        size = abs(bound) or 1.0
+        return 10.0 ** math.floor(math.log10(size)) / 10
+    room = min((abs(bound - end) for end in asked.span if abs(bound - end) > SLACK), default=1.0)
+    step = min(0.01, 10.0 ** math.floor(math.log10(room) + 1e-9))
+    coarse = (s for s in (step, 0.01, 0.02, 0.05) if s >= max(step, 2 / max(behind, 1)))
+    return next(coarse, 0.05)
+
+
+def _tighter(asked: Asked, cap: float, step: float) -> float:
+    """A step inwards that stays off the end of the metric's range."""
+    room = _room(asked, cap)
+    return step if room > step * (1 + 1e-9) else room / 2
+
+
+def _room(asked: Asked, cap: float) -> float:
+    """How far the bound can be tightened at all."""
+    bound, (low, high) = asked.sign * cap, asked.span
+    return high - bound if asked.op == ">=" else bound - low
+
+
+def _unit(asked: Asked, cap: float, step: float) -> float:
+    """One point, or what is small beside the distance to the nearer end of the range."""
+    if not asked.points:
+        return step
+    ends = (abs(asked.sign * cap - end) for end in asked.span)
+    room = min((x for x in ends if x > SLACK), default=1.0)
+    return min(0.01, 10.0 ** math.floor(math.log10(room / 5) + 1e-9))
+
+
+def _with(caps: Caps, j: int, cap: float) -> tuple[float, ...]:
+    return (*caps[:j], cap, *caps[j + 1 :])
+
+
+def _binds(land: Landscape, caps: Caps, j: int, merit: float) -> bool:
+    without = land.best(_with(caps, j, math.inf))
+    return without is not None and without.merit > merit + SLACK
+
+
+def _move(land: Landscape, caps: Caps, j: int, by: float, merit: float) -> Move | None:
+    """The bound moved, as far as the metric goes."""
+    asked = land.asked[j]
+    low, high = asked.span
+    bound = round(asked.sign * (caps[j] + by), 12)
+    if by == 0 or not low <= bound <= high:
+        return None
+    spot = land.best(_with(caps, j, asked.sign * bound))
+    if spot is None:
+        return Move(bound, None, None)
+    gain = spot.merit - merit
+    if by > 0:
+        gain = max(gain, 0.0)  # what is kept already can be kept on: a search may have missed it
+    return Move(bound, land.goal.sign * spot.merit, gain)
+
+
+def _slope_searched(
+    land: Landscape, caps: Caps, j: int, step: float
+) -> tuple[float | None, float | None, float | None]:
+    """The slope to either side."""
+    here, relaxed, tight = (land.best(_with(caps, j, caps[j] + d)) for d in (0.0, step, -step))
+    sides = []
+    if here is not None and relaxed is not None:
+        sides.append(max(relaxed.merit - here.merit, 0.0) / step)
+    if here is not None and tight is not None:
+        sides.append(max(here.merit - tight.merit, 0.0) / step)
+    if not sides:
+        return None, None, None
+    return float(np.mean(sides)), min(sides), max(sides)
+
+
+def _slope_along(
+    land: Along, caps: Caps, j: int, step: float, seed: int
+) -> tuple[float | None, float | None, float | None]:
+    """The slope around the bound, and its range over draws of the rows."""
+    width = _width(land, caps, j, step)
+    slope = _slope(land, caps, j, width)
+    if slope is None:
+        return None, None, None
+    columns = land.columns
+    if columns.size < 2 * FEW:
+        return slope, None, None
+    order = np.argsort(np.asarray(columns.scores), kind="stable")
+    ranked = columns.take(order)  # sorted once, so that every draw sorts quickly
+    random = np.random.default_rng(seed)
+    own = 1.0 if ranked.weight is None else np.asarray(ranked.weight)
+    drawn = []
+    places = spread_over(land.sweep.size, CANDIDATES)
+    for _ in range(DRAWS):
+        weight = random.standard_exponential(columns.size) * own
+        resampled = Along(land.goal, replace(ranked, weight=weight), places)
+        found = _slope(resampled, caps, j, width)
+        if found is not None:
+            drawn.append(found)
+    if len(drawn) < DRAWS // 2:
+        return slope, None, None
+    middle, reach = float(np.mean(drawn)), Z * float(np.std(drawn))  # the mean is the steadier one
+    return middle, max(middle - reach, 0.0), middle + reach
+
+
+def _width(land: Along, caps: Caps, j: int, step: float) -> float:
+    """Half the window around the bound."""
+    asked = land.asked[j]
+    width, room = step, _room(asked, caps[j])
+    if SLACK < room < 2 * width:  # keep off the end of the range, where all is cut off
+        width = room / 2
+    for _ in range(3):
+        if _rows_within(land, caps, j, width / 2) < MANY:
+            break
+        width /= 2
+    for _ in range(2):
+        if _rows_within(land, caps, j, width) >= FEW:
+            break
+        width *= 2
+    return width
+
+
+def _rows_within(land: Along, caps: Caps, j: int, width: float) -> float:
+    """Rows that change sides within the window."""
+    ends = [land.index(_with(caps, j, caps[j] + d)) for d in (-width, width)]
+    known = [land.flagged[i] for i in ends if i is not None]
+    if len(known) < 2:
+        here = land.index(caps)
+        known += [] if here is None else [land.flagged[here]]
+    return abs(float(known[0] - known[-1])) if known else 0.0
+
+
+def _slope(land: Along, caps: Caps, j: int, width: float) -> float | None:
+    """The slope of the line through V at bounds within the window."""
+    at = caps[j] + width * np.linspace(-1, 1, 9)
+    places = [land.index(_with(caps, j, float(cap))) for cap in at]
+    known = np.array([place is not None for place in places])
+    if np.count_nonzero(known) < 3:
+        return None
+    merit = land.merit[[place for place in places if place is not None]]
+    away = at[known] - at[known].mean()
+    return max(float(away @ (merit - merit.mean()) / (away @ away)), 0.0)

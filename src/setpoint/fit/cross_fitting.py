@@ -1,0 +1,163 @@
+"""Members on folds: fitted, scored on the rows each fold held, kept as far as time allows."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from setpoint.datasets import Parts
+from setpoint.fit.fold_models import Model
+from setpoint.fit.member_checkpoints import Workshop
+from setpoint.fit.members import Made, Member
+from setpoint.fit.training_data import Encoded, Job, Progress
+
+
+@dataclass(eq=False)
+class Ran:
+    """A member on its folds.
+
+    Attributes
+    ----------
+    member : Member
+    models : list of Model
+        One of each fold that is done.
+    outputs : numpy.ndarray
+        (n,) or (n, K), NaN in rows that no fold held.
+    history : list of dict
+    notes : list of str
+    seconds : float
+    """
+
+    member: Member
+    models: list[Model] = field(default_factory=list)
+    outputs: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    history: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Of the member."""
+        return self.member.name
+
+    @property
+    def probable(self) -> bool:
+        """Whether outputs are logits."""
+        return self.models[0].probable
+
+    def add(self, made: Made, held: np.ndarray, outputs: np.ndarray, n: int, fold: int) -> None:
+        """One more fold."""
+        if not self.models:
+            self.outputs = np.full((n, *outputs.shape[1:]), np.nan)
+        self.models.append(made.model)
+        self.outputs[held] = outputs
+        self.history += [{"member": self.name, "fold": fold, **row} for row in made.history]
+        self.notes += [note for note in made.notes if note not in self.notes]
+
+    def predict(self, rows: Encoded) -> np.ndarray:
+        """The mean of the fold models' outputs on other rows."""
+        return mean_outputs(self.models, rows)
+
+
+def mean_outputs(models: Sequence[Model], rows: Encoded) -> np.ndarray:
+    """The mean of several models' outputs."""
+    form = rows.rows(models[0].form)
+    whole = models[0].outputs(form)
+    for model in models[1:]:
+        whole = whole + model.outputs(form)
+    return whole if len(models) == 1 else whole / len(models)
+
+
+@dataclass(frozen=True, eq=False)
+class Portfolio:
+    """What was run: members with all their folds, and whether that is all that was planned."""
+
+    ran: tuple[Ran, ...]
+    notes: tuple[str, ...]
+    finished: bool
+
+    def named(self, name: str) -> Ran:
+        """A member that was run, by name."""
+        return next(r for r in self.ran if r.name == name)
+
+
+def run_members(
+    job: Job,
+    members: Sequence[Member],
+    parts: Parts,
+    workshop: Workshop | None = None,
+    time_limit: float | None = None,
+) -> Portfolio:
+    """Fit every member on every fold, the simplest first.
+
+    Ctrl-C, or the end of the time, leaves the members whose folds are all done; the first member
+    is always finished unless it is interrupted.
+    """
+    start, done, notes = time.monotonic(), 0, []
+    total = len(members) * len(parts.folds)
+    ran: list[Ran] = []
+    for member in members:
+        one = Ran(member)
+        try:
+            left = None if time_limit is None or not ran else time_limit
+            whole = _run(job, one, parts, workshop, start, left, done, total)
+        except KeyboardInterrupt:
+            notes.append(f"stopped by hand while fitting {member.name}")
+            return Portfolio(tuple(ran), tuple(notes), False)
+        done += len(parts.folds)
+        if whole == "stopped":
+            if len(one.models) == len(parts.folds):  # its last fold stopped early, and is usable
+                ran.append(one)
+            notes.append(f"stopped by hand while fitting {member.name}")
+            return Portfolio(tuple(ran), tuple(notes), False)
+        if whole == "late":
+            notes.append(f"{member.name} was left out: the time limit of {time_limit:g} s")
+            continue
+        ran.append(one)
+    return Portfolio(tuple(ran), tuple(notes), True)
+
+
+def rows_mark(fit: np.ndarray, held: np.ndarray) -> str:
+    """A digest of the rows of a fold."""
+    parts = (np.ascontiguousarray(rows, np.int64).tobytes() for rows in (fit, held))
+    return hashlib.sha256(b"|".join(parts)).hexdigest()
+
+
+def _run(
+    job: Job,
+    one: Ran,
+    parts: Parts,
+    workshop: Workshop | None,
+    start: float,
+    limit: float | None,
+    done: int,
+    total: int,
+) -> str:
+    """Fit one member on all folds; "whole", "late" or "stopped"."""
+    folds, n = len(parts.folds), len(job.target)
+    for fold, (fit, held) in enumerate(parts.folds):
+        settings = one.member.mark() + rows_mark(fit, held)
+        began = time.monotonic()
+        if limit is not None:
+            ahead = one.seconds / len(one.models) * (folds - fold) if one.models else 0.0
+            if began - start + ahead > limit:
+                return "late"
+        job.tell(Progress("fit", done + fold, total, one.name, fold + 1, folds))
+        found = None if workshop is None else workshop.find(one.name, settings, fold)
+        if found is None:
+            made = one.member.fit(job, fit, held, fold)
+            outputs = made.model.outputs(job.rows.rows(made.model.form, held))
+            if workshop is not None and made.finished:
+                workshop.keep(one.name, settings, fold, made, outputs)
+        else:
+            made, outputs = found
+        one.add(made, held, outputs, n, fold)
+        one.seconds += time.monotonic() - began
+        if not made.finished:
+            return "stopped"
+    return "whole"

@@ -1,0 +1,80 @@
+"""Where a fit keeps what is done: each model and its held outputs, taken up after an interruption.
+
+    work/<member>-<fold>.json          key, record of the model, history, notes
+    work/<member>-<fold>.<ending>      the model
+    work/<member>-<fold>.held          its outputs on the held rows (safetensors)
+
+The JSON file is written last, so that what it names is whole. A key that differs (other rows, other
+settings) is as if nothing were there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from setpoint._core.errors import FileError, SetpointError
+from setpoint._core.files import write_text
+from setpoint.fit.fold_models import read_model, write_model
+from setpoint.fit.members import Made
+from setpoint.goals import Task
+from setpoint.training.checkpoint import load_state, save_state
+
+
+class Workshop:
+    """A folder of finished parts."""
+
+    def __init__(self, folder: Any, key: str, task: Task, module: Any = None) -> None:
+        self.folder, self.key, self.task, self.module = Path(folder), key, task, module
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f'cannot make the folder "{folder}": {error.strerror}') from error
+
+    def _name(self, member: str, fold: int) -> str:
+        return f"{slug(member)}-{fold}"
+
+    def find(self, member: str, settings: str, fold: int) -> tuple[Made, np.ndarray] | None:
+        """A part that is done: what was made, and its outputs on the held rows."""
+        name = self._name(member, fold)
+        try:
+            about = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+            if about["key"] != self._key(settings, fold):
+                return None
+            model = read_model(about["model"], self.folder, self.task, self.module)
+            held = load_state(self.folder / f"{name}.held")["outputs"].numpy()
+            return Made(model, about["history"], tuple(about["notes"])), held
+        except (OSError, ValueError, KeyError, TypeError, SetpointError):
+            return None  # not there, half written or of another version: it is made again
+
+    def keep(self, member: str, settings: str, fold: int, made: Made, held: np.ndarray) -> None:
+        """Write a part that is done."""
+        name = self._name(member, fold)
+        (self.folder / f"{name}.json").unlink(missing_ok=True)  # it would vouch for other files
+        record = write_model(made.model, self.folder, name)
+        save_state(self.folder / f"{name}.held", {"outputs": torch.as_tensor(held)})
+        about = {
+            "key": self._key(settings, fold),
+            "model": record,
+            "history": json.loads(json.dumps(made.history, allow_nan=True)),
+            "notes": list(made.notes),
+        }
+        write_text(self.folder / f"{name}.json", json.dumps(about, indent=1) + "\n")
+
+    def _key(self, settings: str, fold: int) -> str:
+        return hashlib.sha256(f"{self.key}|{settings}|{fold}".encode()).hexdigest()
+
+
+def slug(name: str) -> str:
+    """A name that any file system takes.
+
+    >>> slug("mlp + soft-set")
+    'mlp-soft-set'
+    """
+    words = "".join(c if c.isalnum() else " " for c in name).split()
+    return "-".join(words).lower() or "model"

@@ -1,0 +1,207 @@
+"""The main job: rows and a goal in, models and a rule that is proven out."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from setpoint._core.errors import DataError, SetpointError
+from setpoint.datasets import Parts, part
+from setpoint.fit.cross_fitting import Portfolio, run_members
+from setpoint.fit.member_checkpoints import Workshop
+from setpoint.fit.members import ScoresGiven
+from setpoint.fit.plan import CERTIFY, Asked, FitPlan, Planned, Recipe
+from setpoint.fit.rule_and_proof import Concluded, Conclusion
+from setpoint.fit.training_data import Encoder, Job, Progress
+from setpoint.goals import lower
+
+
+@dataclass(frozen=True)
+class Division:
+    """How rows are to be parted; see :func:`setpoint.datasets.part`."""
+
+    certify_size: float | None = None
+    split: Any = None
+    together: Any = None
+    time: Any = None
+
+    def part(self, job: Job, certify_size: float, folds: int) -> Parts:
+        """Part the rows of a job."""
+        return part(
+            job.target,
+            certify_size=certify_size,
+            folds=folds,
+            seed=job.seed,
+            split=self.split,
+            together=self.together,
+            time=self.time,
+        )
+
+    def repeats(self) -> bool:
+        """Whether some rows share an id, and so depend on each other."""
+        ids = None if self.together is None else np.asarray(self.together).tolist()
+        return ids is not None and len(set(ids)) < len(ids)
+
+    def free(self, parts: Parts) -> bool:
+        """Whether rows whose proof failed may go back into training: not those the user parted."""
+        own = self.split is None and self.time is None
+        return own and len(parts.folds) > 1 and len(parts.certify) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A fit that came to an end, or was stopped with something to show."""
+
+    encoder: Encoder
+    run: Portfolio
+    concluded: Concluded
+    parts: Parts
+    plan: FitPlan
+    recipe: Recipe
+    notes: tuple[str, ...]
+    fingerprint: str
+    seconds: float
+    finished: bool
+    first: Parts  #: the parts before rows went back into training
+
+
+def fit_goal(
+    asked: Asked,
+    job: Job,
+    division: Division,
+    *,
+    work: Any = None,
+    time_limit: float | None = None,
+) -> Done:
+    """Part the rows, fit the members, conclude.
+
+    Parameters
+    ----------
+    asked : Asked
+    job : Job
+        Its rows are not encoded yet: the encoder is learned from rows that do not certify.
+    division : Division
+    work : path, optional
+        A folder where finished parts are kept and taken up.
+    time_limit : float, optional
+        Seconds after which no member is begun.
+    """
+    start = time.monotonic()
+    recipe = asked.recipe(job.labels.task)
+    size = division.certify_size
+    apart = not division.repeats()
+    if size is None:  # rows with weights, or that depend on each other, prove nothing here
+        provable = lower(asked.goal).constraints and job.weight is None and apart
+        size = CERTIFY if provable else 0.0
+    parts = division.part(job, size, recipe.folds)
+    if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
+        parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
+    first, X = parts, job.rows.X
+    recipe, encoder = _encoder(recipe, X, job, parts)
+    job = replace(job, rows=encoder.encode(X))
+    plan = FitPlan.of(asked.goal, recipe, parts, job.target, job.rows.width)
+    job.tell(Planned("plan", plan))
+    mark = fingerprint_of(X, job.target)
+    key = "|".join([mark, str(asked.goal), str(job.seed), _surroundings(job, asked)])
+    shop = None if work is None else Workshop(work, key, job.labels.task, asked.model)
+    run = run_members(job, recipe.members, parts, shop, time_limit)
+    if not any(r.name in recipe.choice.main for r in run.ran):
+        raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
+    job.tell(Progress("conclude", 1, 1, "rule, proof, referee", 0, 0))
+    if not run.finished:  # the certify rows are kept for the fit that goes on
+        parts = replace(parts, certify=np.zeros(0, np.intp))
+    found = Conclusion(job, run, parts, recipe.choice, apart).decide()
+    spent = time.monotonic() - start
+    late = time_limit is not None and 2 * spent > time_limit
+    if not found.proven and run.finished and not late and division.free(parts):
+        again = division.part(job, 0.0, recipe.folds)
+        place = None if work is None else Path(work) / "again"
+        more = None if place is None else Workshop(place, key, job.labels.task, asked.model)
+        left = None if time_limit is None else time_limit - spent
+        second = run_members(job, recipe.members, again, more, left)
+        if second.finished and len(second.ran) == len(run.ran):
+            run, parts, tried = second, again, found
+            found = Conclusion(job, run, parts, recipe.choice, apart).decide().after(tried)
+        elif not second.finished:
+            run = replace(run, notes=(*run.notes, *second.notes), finished=False)
+    concluded = found.finish(asked.compare)
+    notes = (*parts.notes, *recipe.notes, *run.notes, *concluded.notes)
+    notes += tuple(n for r in run.ran for n in r.notes)
+    main = [m for m in recipe.members if m.name in recipe.choice.main]
+    if encoder.schema is not None and any(m.form != "raw" for m in main):
+        notes += tuple(encoder.schema.notes)
+    seconds = time.monotonic() - start
+    return Done(
+        encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished, first
+    )
+
+
+def _encoder(recipe: Recipe, X: Any, job: Job, parts: Parts) -> tuple[Recipe, Encoder]:
+    """The encoder; members for the referee are left out where rows cannot be encoded for them."""
+    rows = parts.train
+    try:
+        if len(np.shape(X)) > 2:
+            return recipe, Encoder()
+        found = Encoder.fit(X, rows, job.target, job.weight, recipe.forms)
+        return recipe, found
+    except SetpointError as error:
+        main = [m for m in recipe.members if m.name in recipe.choice.main]
+        if any(m.form != "raw" for m in main):
+            raise
+        note = f"no comparison with LightGBM: {error}"
+        why = tuple("the model" for _ in main)
+        small = replace(recipe, members=tuple(main), why=why, notes=(*recipe.notes, note))
+        return small, Encoder()
+
+
+def _surroundings(job: Job, asked: Asked) -> str:
+    """A digest of all that a finished part depends on, but its rows and its own settings."""
+    encoder = job.rows.encoder
+    made = [x for x in (encoder.schema, encoder.features, encoder.codes) if x is not None]
+    digest = hashlib.sha256(repr([x.to_json() for x in made]).encode())
+    digest.update(repr(job.labels.task.to_json()).encode())
+    for name in sorted(job.groups):
+        digest.update(name.encode() + repr(job.groups[name].tolist()).encode())
+    if job.weight is not None:
+        digest.update(job.weight.tobytes())
+    if isinstance(asked.model, nn.Module):
+        for tensor in asked.model.state_dict().values():
+            digest.update(tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def fingerprint_of(X: Any, target: np.ndarray) -> str:
+    """A digest of the cells and the labels, the same for the same rows in the same order."""
+    import pandas as pd
+
+    hashed: Any = pd.util.hash_pandas_object  # type: ignore[attr-defined]
+    digest = hashlib.sha256(np.ascontiguousarray(target).tobytes())
+    if isinstance(X, pd.DataFrame):
+        digest.update("|".join(map(str, X.columns)).encode())
+        for name in range(X.shape[1]):
+            column = X.iloc[:, name]
+            try:
+                marks = hashed(column, index=False)
+            except TypeError:  # cells of several types
+                marks = hashed(column.astype(str), index=False)
+            digest.update(marks.to_numpy().tobytes())
+        return digest.hexdigest()
+    array = np.asarray(X)
+    if array.dtype.kind == "O":
+        return fingerprint_of(pd.DataFrame(array.reshape(len(array), -1)), target)
+    digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def refuse_columns(goal: Any, groups: dict[str, np.ndarray]) -> None:
+    """Raise where the goal speaks of a column that is not there."""
+    for column in goal.columns:
+        if column not in groups:
+            way = "group=…" if column == "group" else f'group={{"{column}": …}}'
+            raise DataError(f'the goal speaks of the column "{column}": pass {way} to fit')

@@ -1,0 +1,341 @@
+"""From what the user asks for to members, folds and a plan that can be read before it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from setpoint._core.errors import FileError, KindError
+from setpoint._core.words import listing
+from setpoint.datasets import Parts
+from setpoint.fit.choice import Choice
+from setpoint.fit.members import Given, Linear, Member, Network, ScoresGiven, Trees
+from setpoint.fit.network.goal_network import Settings
+from setpoint.goals import Goal, Task, lower
+from setpoint.methods import CrossEntropy, Implicit, Lagrangian, Method, SoftSet, method
+from setpoint.methods.portfolio import Effort, entries
+from setpoint.training.events import Event
+
+MODELS = ("auto", "linear", "trees", "mlp", "baseline")
+CERTIFY = 0.25  #: share of the rows kept for the proof, where there is something to prove
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Members in the order they are fitted, how many folds, and who may decide.
+
+    Attributes
+    ----------
+    members : tuple of Member
+    why : tuple of str
+        Of each member, in words.
+    folds : int
+    choice : Choice
+    notes : tuple of str
+    """
+
+    members: tuple[Member, ...]
+    why: tuple[str, ...]
+    folds: int
+    choice: Choice
+    notes: tuple[str, ...] = ()
+
+    @property
+    def forms(self) -> set[str]:
+        """The forms of rows that the members take."""
+        return {m.form for m in self.members}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a fit is asked for; see :class:`setpoint.GoalClassifier` for each word."""
+
+    goal: Goal
+    model: Any
+    method: Any
+    kind: str | None
+    effort: Effort
+    folds: int | None
+    margin: float
+    proof_price: float
+    confidence: float
+    compare: bool
+    settings: Settings
+    hidden: tuple[int, ...] = (128, 64)
+    dropout: float = 0.1
+    table: bool = True  #: whether rows are a table, which trees and a linear model can be fitted on
+    numbers: int = 0  #: columns of a table that is numbers alone
+
+    def recipe(self, task: Task) -> Recipe:
+        """The members for a task."""
+        if isinstance(self.model, ScoresGiven):
+            choice = self._choice(("scores",), (), (), "")
+            return Recipe((self.model,), ("the model",), 1, choice)
+        if isinstance(self.model, str) and self.model in ("auto", "trees", "baseline"):
+            return self._portfolio(task)
+        return self._one(task)
+
+    def _portfolio(self, task: Task) -> Recipe:
+        if self.model != "auto" or self.method != "auto":
+            return self._trees_or_method(task)
+        goal = lower(self.goal)
+        found = entries(goal, task, self.effort, self.numbers)
+        members = [self._member(e.model, e.method) for e in found]
+        names = tuple(m.name for m in members)
+        driven = tuple(m.name for m, e in zip(members, found, strict=True) if e.driven)
+        choice = self._choice(names, driven, ("linear", "mlp"), "trees")
+        return Recipe(tuple(members), tuple(e.why for e in found), self._folds(True), choice)
+
+    def _trees_or_method(self, task: Task) -> Recipe:
+        """One kind of model, or one method on the built-in networks, with its referee."""
+        if self.model == "auto":  # a method was named: the network it trains
+            return replace(self, model="mlp")._one(task)
+        if self.method not in ("auto", "cross-entropy"):
+            name = method(self.method).name
+            kind = name if name in ("costs", "soft-set") else "costs"
+            raise KindError(
+                f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
+                f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r}); "
+                f'method="{name}" is for "linear", "mlp" and modules'
+            )
+        margin = 0.0 if self.model == "baseline" else self.margin
+        members: list[Member] = [Trees()]
+        why = ["the model" if self.model == "trees" else "the baseline itself"]
+        if self.compare:
+            members, why = [*members, Linear()], [*why, "for the referee"]
+        choice = replace(self._choice(("trees",), (), ("linear",), "trees"), margin=margin)
+        return Recipe(tuple(members), tuple(why), self._folds(True), choice)
+
+    def _one(self, task: Task) -> Recipe:
+        """One model by one method; the referee gets cross-entropy and LightGBM beside it."""
+        chosen = self._chosen()
+        main: Member = (
+            self._network(self.model, chosen)
+            if isinstance(self.model, str | nn.Module)
+            else Given(self.model, chosen)
+        )
+        members, why, plain, notes = [main], ["the model"], (main.name,), ()
+        if self.compare and not isinstance(chosen, CrossEntropy) and isinstance(main, Network):
+            same = self._network(self.model, CrossEntropy())
+            members.append(same)
+            plain = (same.name,)
+        if self.compare and self.table:
+            beside: list[Member] = [Trees()]
+            if not isinstance(main, Network):
+                beside, plain = [Linear(), Trees()], ("linear",)
+            members += beside
+        elif self.compare and not self.table:
+            notes = ("the rows are no table: LightGBM is not fitted on them for comparison",)
+        why += ["for the referee"] * (len(members) - 1)
+        choice = self._choice((main.name,), (), plain, "trees")
+        return Recipe(tuple(members), tuple(why), self._folds(False), choice, notes)
+
+    def _chosen(self) -> Method:
+        chosen = method("cross-entropy" if self.method == "auto" else self.method)
+        if isinstance(chosen, Implicit) and chosen.by and self.kind != "per-group":
+            raise KindError(
+                f'{chosen.name} with by="{chosen.by}" trains a threshold for each group, which has '
+                'to be known when a decision is made: say so, kind="per-group"'
+            )
+        return chosen
+
+    def _choice(
+        self, main: tuple[str, ...], driven: tuple[str, ...], plain: tuple[str, ...], trees: str
+    ) -> Choice:
+        sure = self.confidence
+        return Choice(self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees)
+
+    def _folds(self, crossed: bool) -> int:
+        if self.folds is not None:
+            return self.folds
+        return self.effort.folds if crossed else 1
+
+    def _member(self, model: str, by: Method) -> Member:
+        if model == "trees":
+            return Trees()
+        if model == "extra trees":
+            return Trees(trees=200, rate=0.05, extra=True, label="extra trees")
+        if model == "slow trees":
+            return Trees(trees=600, rate=0.02, leaves=15, label="slow trees")
+        if model == "linear" and isinstance(by, CrossEntropy):
+            return Linear()
+        plain = isinstance(by, CrossEntropy)
+        settings = replace(
+            self.settings,
+            epochs=0,  # by the number of rows
+            steps=self.effort.steps,
+            patience=12,
+            checkpoint=None,
+            learning_rate=None,
+            pace=10.0 if model == "linear" else 4.0,
+            final=0.05 if plain else 1.0,
+            by="cross-entropy" if plain else "goal",
+        )
+        return Network(model, by, settings, self.hidden, self.dropout, apart=True)
+
+    def _network(self, model: Any, by: Method) -> Network:
+        pace = 10.0 if isinstance(model, str) and model == "linear" else 1.0
+        settings = replace(self.settings, pace=pace)
+        if self._folds(False) > 1:  # folds are kept whole, each in its own file
+            settings = replace(settings, checkpoint=None)
+        if not isinstance(by, type(self._chosen())):
+            settings = replace(settings, checkpoint=_beside(settings.checkpoint))
+        return Network(
+            model,
+            by,
+            settings,
+            self.hidden,
+            self.dropout,
+            apart=self.compare or self._folds(False) > 1,
+        )
+
+
+def _beside(checkpoint: Any) -> Any:
+    return None if checkpoint is None else os.path.join(checkpoint, "baseline")
+
+
+@dataclass(frozen=True)
+class Planned(Event):
+    """The plan is made, and nothing has been fitted yet."""
+
+    plan: FitPlan
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """What a fit is about to do.
+
+    Attributes
+    ----------
+    goal : Goal
+    rows : dict
+        Of each part: rows, and positives where the task is binary.
+    members : tuple of (name, why)
+    folds : int
+    how : str
+        How the rows were parted.
+    seconds : float
+        An estimate of the time.
+    """
+
+    goal: Goal
+    rows: dict[str, tuple[int, int | None]]
+    members: tuple[tuple[str, str], ...]
+    folds: int
+    how: str
+    seconds: float
+
+    @classmethod
+    def of(
+        cls, goal: Goal, recipe: Recipe, parts: Parts, target: np.ndarray, width: int
+    ) -> FitPlan:
+        """The plan of a recipe on parted rows."""
+        train = len(parts.train)
+        seconds = sum(_seconds(m, train, width, len(parts.folds)) for m in recipe.members)
+        rows = counts_of(parts, target)
+        members = tuple((m.name, w) for m, w in zip(recipe.members, recipe.why, strict=True))
+        return cls(goal, rows, members, len(parts.folds), parts.how, seconds)
+
+    def lines(self) -> list[str]:
+        """The plan in words, a line for each link of the chain."""
+        shown = []
+        for part, (n, positives) in self.rows.items():
+            some = "" if positives is None else f" ({positives:,} positive)"
+            shown.append(f"{part} {n:,}{some}")
+        folds = f"{self.folds}-fold out-of-fold" if self.folds > 1 else "one part held to tune"
+        chosen = [name for name, why in self.members if why != "for the referee"]
+        beside = [name for name, why in self.members if why == "for the referee"]
+        reasons = [f"{n}: {why}" for n, why in self.members if why not in _USUAL]
+        model = " + ".join(chosen) if len(chosen) == 1 else f"{listing(chosen)} → stack"
+        return [
+            f"goal     {self.goal}",
+            f"rows     {' · '.join(shown)}; {self.how}",
+            f"models   {model}, {folds}",
+            *([f"why      {'; '.join(reasons)}"] if reasons else []),
+            *([f"referee  {listing(beside)} beside it"] if beside else []),
+            f"time     {duration(self.seconds)}",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        return {
+            "goal": str(self.goal),
+            "rows": {name: list(pair) for name, pair in self.rows.items()},
+            "members": [list(pair) for pair in self.members],
+            "folds": self.folds,
+            "how": self.how,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> FitPlan:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            return cls(
+                Goal.parse(data["goal"]),
+                {
+                    str(k): (int(n), p if p is None else int(p))
+                    for k, (n, p) in data["rows"].items()
+                },
+                tuple((str(a), str(b)) for a, b in data["members"]),
+                int(data["folds"]),
+                str(data["how"]),
+                float(data["seconds"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileError(f"this plan is damaged: {error!r}") from error
+
+
+_USUAL = ("always", "for the referee", "the model")
+
+
+def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:
+    """Rows of each part, and positives where there are two classes."""
+    rows = {"train": count(target, parts.train)}
+    if len(parts.folds) == 1 and not parts.shared:
+        rows = {"train": count(target, parts.folds[0][0]), "tune": count(target, parts.held)}
+    if len(parts.certify):
+        rows["certify"] = count(target, parts.certify)
+    return rows
+
+
+def count(target: np.ndarray, rows: Sequence[int] | np.ndarray) -> tuple[int, int | None]:
+    """Rows, and how many are positive where there are two classes."""
+    some = target[rows]
+    binary = target.ndim == 1 and target.max(initial=0) <= 1
+    return len(some), int(some.sum()) if binary else None
+
+
+def _seconds(member: Member, rows: int, width: int, folds: int) -> float:
+    """About how long a member takes on one core of a common machine."""
+    cells = rows * max(width, 1)
+    if isinstance(member, Linear):
+        return folds * (0.05 + 1e-7 * cells)
+    if isinstance(member, Trees):
+        return folds * member.trees / 100 * (0.2 + 5e-6 * rows)
+    if isinstance(member, Network):
+        twice = 2 if isinstance(member.method, SoftSet | Implicit | Lagrangian) else 1
+        s = member.settings
+        steps = s.steps if s.steps is not None else s.epochs * max(16, rows // 1024) // 2
+        steps = min(steps, max(600, 15_000_000 // max(rows, 1)))
+        return folds * twice * (0.3 + steps * (1.6e-3 + 2e-5 * width))
+    return folds * (0.1 + 1e-6 * cells)
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words.
+
+    >>> duration(8), duration(100)
+    ('about 10 s', 'about 2 min')
+    """
+    if seconds < 55:
+        return f"about {max(5, 5 * round(seconds / 5))} s"
+    return f"about {max(1, round(seconds / 60))} min"

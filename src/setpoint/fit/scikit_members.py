@@ -1,0 +1,200 @@
+"""Classifiers of scikit-learn under a goal: the goal's own costs as sample weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import has_fit_parameter
+
+from setpoint._core.errors import KindError
+from setpoint.datasets import Split
+from setpoint.decisions.quick import quick_point
+from setpoint.expressions import take_in
+from setpoint.fit.class_labels import Labels
+from setpoint.goals import Goal, Task
+from setpoint.methods import Costs, CrossEntropy, Method
+from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.one_threshold import best_threshold
+from setpoint.training.scored_rows import labelled
+
+FOLDS = 5
+
+
+def fit_classifier(
+    goal: Goal,
+    labels: Labels,
+    model: Any,
+    method: Method,
+    rows: Callable[[np.ndarray], Any],
+    codes: np.ndarray,
+    weight: np.ndarray | None,
+    parts: Split,
+    seed: int,
+) -> tuple[Any, tuple[str, ...]]:
+    """A classifier fitted on the train rows, with the goal's costs if they help on the tune rows.
+
+    Parameters
+    ----------
+    rows : callable
+        ``rows(indices)`` gives some rows of X.
+    """
+    _refuse(labels.task, model, method, weight)
+    if goal.columns and isinstance(method, Costs):
+        raise KindError(
+            f'the goal speaks of the column "{goal.columns[0]}", and costs for a scikit-learn '
+            "classifier know no groups; take a network, or leave the method out"
+        )
+    train = parts.train
+    w = None if weight is None else weight[train]
+
+    def fitted(some: np.ndarray, w: np.ndarray | None) -> Any:
+        new: Any = clone(model)
+        return new.fit(rows(some), codes[some], **({} if w is None else {"sample_weight": w}))
+
+    def out_of_fold(fold: np.ndarray, held: np.ndarray) -> np.ndarray:
+        one = fitted(train[fold], None if w is None else w[fold])
+        return classifier_scores(one, rows(train[held]), labels.task)
+
+    def rank(one: Any) -> tuple[float, ...]:
+        columns = take_in(
+            labels.task,
+            labels.named(codes[parts.tune]),
+            scores=classifier_scores(one, rows(parts.tune), labels.task),
+            sample_weight=None if weight is None else weight[parts.tune],
+        )
+        return quick_point(goal, columns).rank(goal.sign)
+
+    plain = fitted(train, w)
+    if not isinstance(method, Costs):
+        return plain, ()
+    costs, note = reweighted(out_of_fold, goal, labels.task, method, codes[train], w, seed)
+    costly = fitted(train, costs)
+    if rank(costly) > rank(plain):
+        return costly, (note,)
+    return plain, (f"{note}; the plain fit was as good on the tune rows and is kept",)
+
+
+def classifier_scores(model: Any, X: Any, task: Task) -> np.ndarray:
+    """Probabilities where a classifier has them, else its decision function."""
+    if hasattr(model, "predict_proba"):
+        p = np.asarray(model.predict_proba(X), dtype=np.float64)
+        return p[:, 1] if task.kind == "binary" else _placed(p, model.classes_, task, 0.0)
+    z = np.asarray(model.decision_function(X), dtype=np.float64)
+    if task.kind == "binary":
+        return z
+    if z.ndim == 1:  # two classes of several in these rows
+        z = np.stack([-z, z], 1)
+    return _placed(z, model.classes_, task, float(z.min()) - 1.0)
+
+
+def _placed(scores: np.ndarray, known: np.ndarray, task: Task, absent: float) -> np.ndarray:
+    """Columns of the classes that a model knows (codes) among those of the task."""
+    width = len(task.classes or ())
+    if scores.shape[1] == width:
+        return scores
+    placed = np.full((len(scores), width), absent)
+    placed[:, np.asarray(known, dtype=np.int64)] = scores
+    return placed
+
+
+def _refuse(task: Task, model: Any, method: Method, weight: Any) -> None:
+    name, takes = type(model).__name__, has_fit_parameter(model, "sample_weight")
+    if task.kind == "multilabel":
+        raise KindError("a classifier of scikit-learn is taken for one label per row here")
+    if weight is not None and not takes:
+        raise KindError(f"{name}.fit takes no sample_weight; leave it out")
+    if method.name not in ("cross-entropy", "costs"):
+        raise KindError(
+            f'method="{method.name}" trains networks; a classifier of scikit-learn takes '
+            '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
+        )
+    if isinstance(method, CrossEntropy) and method.class_weight is not None:
+        raise KindError(
+            f"class_weight={method.class_weight!r} is for networks; give {name} its own "
+            'class_weight, or say method="costs"'
+        )
+    if isinstance(method, Costs) and not takes:
+        raise KindError(f"{name}.fit takes no sample_weight, which costs need")
+
+
+def reweighted(
+    fit: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    goal: Goal,
+    task: Task,
+    method: Costs,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    seed: int,
+) -> tuple[np.ndarray, str]:
+    """Sample weights with the goal's costs, from decisions on rows that a model has not seen.
+
+    Scores are taken out of fold at the best threshold (binary) or by argmax; the goal's prices at
+    those decisions weigh the rows of each class.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(train, held) -> scores`` on indices of rows: trains on the first, scores the second.
+    y : numpy.ndarray
+        (n,) codes of the classes.
+
+    Returns
+    -------
+    numpy.ndarray, str
+        (n,) weights, and a sentence on what the costs are.
+    """
+    scores = None
+    folds = min(FOLDS, int(np.bincount(y).min()))
+    if folds < 2:
+        return np.ones(len(y)) if weight is None else weight, "too few rows of a class for costs"
+    for train, held in StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y):
+        part = fit(train, held)
+        scores = np.zeros((len(y), *part.shape[1:])) if scores is None else scores
+        scores[held] = part
+    program: Any = method.lower(goal, task)
+    logits, multipliers = _logits(goal, task, method, program, scores, y, weight)
+    target = torch.as_tensor(y)
+    w = None if weight is None else torch.as_tensor(weight, dtype=torch.float32)
+    batch = program.rows(logits, target, w, None)
+    totals, _ = program.measure(batch, torch.zeros(()))
+    totals = totals / program.whole(totals)
+    if multipliers is not None:
+        settled = program.multipliers_at(totals, multipliers)
+        method = replace(method, multipliers=tuple(settled.tolist()))
+        program = method.lower(goal, task)
+    worth = program.price(totals, program.start.numpy()).prices.reshape(program.cells.shape)[0]
+    costs = np.diagonal(worth).copy()
+    costs = costs / costs.max()
+    names = ("rest", "positive") if task.kind == "binary" else task.classes or ()
+    told = ", ".join(f"{name} {c:.3g}" for name, c in zip(names, costs, strict=True))
+    return costs[y] * (1.0 if weight is None else weight), f"costs of a mistake, by class: {told}"
+
+
+def _logits(
+    goal: Goal,
+    task: Task,
+    method: Costs,
+    program: Any,
+    scores: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+) -> tuple[torch.Tensor, float | None]:
+    """Outputs whose sign or argmax is the decision; the threshold where multipliers need it."""
+    if task.kind == "multiclass":
+        return torch.as_tensor(scores, dtype=torch.float32), None
+    columns = take_in(
+        task, labelled(torch.as_tensor(y), task), scores=scores, sample_weight=weight
+    ).on_host()
+    _, threshold = best_threshold(Problem.meet(goal, columns))
+    decided = np.where(scores >= threshold, 1.0, -1.0)
+    fixed = method.multipliers is not None or not program.start.numel()
+    inside = 0 < threshold < 1 and bool(((scores >= 0) & (scores <= 1)).all())  # probabilities
+    return torch.as_tensor(decided, dtype=torch.float32), (
+        threshold if inside and not fixed else None
+    )

@@ -1,0 +1,346 @@
+"""A ranking by query, trained with one implicit threshold for every query and rank.
+
+What the first t rows of a query hold of its gains is Gₜ = Σⱼ gⱼ σ(κ (sⱼ − λₜ)), with λₜ the border
+of the first t (:mod:`setpoint.methods.borders`). The metrics are positive combinations of them:
+
+    precision at k   G_k / min(k, n)                     g = 1 where relevant
+    recall at k      G_k / Σⱼ gⱼ                         g = 1 where relevant
+    ndcg at k        Σ_{t ≤ k} Δₜ Gₜ / greatest DCG      g = relevance, or 2^relevance − 1
+                     Δₜ = 1/log₂(t + 1) − 1/log₂(t + 2),  Δ_k = 1/log₂(k + 1)
+
+and the loss is 1 − the mean over queries. A query without a relevant row counts 0.
+
+Every query must be in one batch, and on one process, as a whole. Then the totals, Σ of the values
+of queries and their number, add up over batches and processes, and no rows need to be gathered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.reals import is_real
+from setpoint.expressions import AtK, Curve, Ndcg
+from setpoint.expressions.named_metric import unnamed
+from setpoint.expressions.rows.row_events import EVERYTHING
+from setpoint.goals import Goal, Task, check
+from setpoint.methods.borders import (
+    Lists,
+    exact_borders,
+    hard_shares,
+    listed,
+    pull,
+    soft_borders,
+    soft_shares,
+)
+from setpoint.methods.method import Recovered
+from setpoint.programs import Priced, StreamProgram
+
+CORRECTIONS = ("exact", "soft")
+SCALES = ("raw", "query")
+LEAST = 1e-2  #: added, squared, to the variance of a query's scores
+VALUE, QUERIES, ROWS, MUTE = range(4)  #: the totals, in order
+KNOWN = 'precision_at_k(k, by="query"), recall_at_k(k, by="query") or ndcg(k)'
+
+
+def query_objection(goal: Goal, task: Task) -> str | None:
+    """None if the goal has thresholds by query, else a sentence why not and what has."""
+    if task.kind not in ("ranking", "binary"):
+        return f"a {task.kind} task has no ranking by query; ranking and binary tasks do"
+    leaf = _leaf(goal)
+    if leaf is None or goal.sign < 0 or goal.constraints:
+        return f'"{goal}": thresholds by query maximize {KNOWN}, one of them, without constraints'
+    if isinstance(leaf, Ndcg) and leaf.k is None:
+        return f'"{goal}" takes a threshold for every rank: say how many ranks count, ndcg(10)'
+    if isinstance(leaf, AtK) and leaf.by != "query":
+        return f'"{goal}" is taken over all rows at once; thresholds by query are for by="query"'
+    if leaf.where != EVERYTHING or leaf.label is not None:
+        return f'"{goal}" is taken over some of the rows; thresholds by query rank all of them'
+    return None
+
+
+def query_program(
+    goal: Goal,
+    task: Task,
+    *,
+    sharpness: float = 5.0,
+    correction: str = "soft",
+    scale: str = "raw",
+    cross_entropy: float = 0.0,
+) -> QueryProgram:
+    """The program of a goal by query.
+
+    Parameters
+    ----------
+    goal : Goal
+        To maximize precision_at_k(k, by="query"), recall_at_k(k, by="query") or ndcg(k).
+    task : Task
+        Ranking, with relevances 0, 1, 2, …, or binary.
+    sharpness : float
+        κ, on scores of the given scale.
+    correction : {"soft", "exact"}
+        Where a border lies: where the soft memberships add up to its rank, and the loss reports the
+        soft metric, of which the gradient is then exactly the derivative; or midway between the
+        scores at its two sides, a quarter of the work, and the loss reports the metric itself.
+    scale : {"raw", "query"}
+        Scores are taken as they come; or divided by their standard deviation within the query, so
+        that κ means the same at every scale of the model's outputs. Then a factor common to all
+        rows of a query pulls nothing.
+    cross_entropy : float
+        Share, in [0, 1], of the base loss mixed in: cross-entropy on relevance > 0, mean over rows
+        and then over queries. It is also what a warm-up descends.
+
+    Raises
+    ------
+    GoalError
+        With the sentence of :func:`query_objection`.
+    """
+    check(goal, task)
+    why = query_objection(goal, task)
+    if why is not None:
+        raise GoalError(why)
+    return QueryProgram(goal, task, sharpness, correction, scale, cross_entropy)
+
+
+def query_recovered(totals: Any) -> Recovered:
+    """The metric at running totals."""
+    return Recovered(float(totals[0, VALUE] / totals[0, QUERIES]))
+
+
+class Asked(NamedTuple):
+    """A batch of rows in lists by query.
+
+    ``logits`` (n,) are scores as given, ``scores`` those on the scale of the borders, ``deviation``
+    (Q,) what they were divided by; ``gain`` and ``relevant`` (n,) are in the order of the lists.
+    """
+
+    logits: Tensor
+    target: Tensor
+    lists: Lists
+    deviation: Tensor | None
+    gain: Tensor
+    relevant: Tensor
+    host: bool
+
+    def small(self, x: Any) -> Any:
+        """A small tensor in the form that small sums are computed in."""
+        if not self.host or not isinstance(x, Tensor):
+            return x
+        return x.numpy() if x.ndim else x.item()
+
+
+class QueryProgram(StreamProgram):
+    """1 − the mean over queries of a metric of the first rows; see :func:`query_program`."""
+
+    discounts: Tensor
+    ranks: Tensor
+
+    def __init__(
+        self,
+        goal: Goal,
+        task: Task,
+        sharpness: float,
+        correction: str,
+        scale: str,
+        cross_entropy: float,
+    ) -> None:
+        super().__init__()
+        if not is_real(sharpness) or not 0 < sharpness < math.inf:
+            raise KindError(f"sharpness={sharpness!r}: a number above 0")
+        if correction not in CORRECTIONS:
+            raise KindError(f'correction={correction!r}: "exact" or "soft"')
+        if scale not in SCALES:
+            raise KindError(f'scale={scale!r}: "query" or "raw"')
+        if not is_real(cross_entropy) or not 0 <= cross_entropy <= 1:
+            raise KindError(f"cross_entropy={cross_entropy!r}: a share between 0 and 1")
+        leaf = cast(AtK | Ndcg, _leaf(goal))  # the others are refused before
+        self.goal, self.task, self.leaf, self.k = goal, task, leaf, cast(int, leaf.k)
+        self.sharpness, self.correction, self.scale = float(sharpness), correction, scale
+        self.mix = float(cross_entropy)
+        self.shape = (1, 4)
+        every = torch.arange(1, self.k + 1)
+        ranks = every if isinstance(leaf, Ndcg) else every[-1:]
+        self.register_buffer("start", torch.zeros(0), persistent=False)
+        self.register_buffer("ranks", ranks, persistent=False)
+        self.register_buffer("discounts", 1 / torch.log2(every.double() + 1), persistent=False)
+
+    def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Asked:
+        logits, relevance, codes = _taken(self.goal, outputs, target, weight, group)
+        lists = listed(logits, codes)
+        deviation = None
+        if self.scale == "query":
+            lists, deviation = _standard(lists)
+        relevance = relevance[lists.order]
+        relevant = (relevance > 0).to(logits.dtype)
+        gain = relevant
+        if isinstance(self.leaf, Ndcg):
+            gain = relevance if self.leaf.gain == "linear" else torch.exp2(relevance) - 1
+        host = logits.is_cpu and not torch.compiler.is_compiling()
+        return Asked(logits, target, lists, deviation, gain, relevant, host)
+
+    def mass(self, rows: Asked) -> tuple[Any, int]:
+        """The number of queries, and that of rows."""
+        return rows.small((rows.lists.size > 0).sum()), len(rows.logits)
+
+    def measure(self, rows: Asked, step: Tensor) -> tuple[Any, Any]:
+        del step
+        lists, ranks, worth = rows.lists, self.ranks, self._worth(rows)
+        if self.correction == "soft":
+            borders = soft_borders(lists, ranks, self.sharpness)
+            shares = soft_shares(lists, ranks, borders, self.sharpness)
+        else:
+            borders = exact_borders(lists, ranks)
+            shares = hard_shares(lists, ranks)
+        gradient = pull(lists, ranks, borders, rows.gain, worth, self.sharpness)
+        if rows.deviation is not None:
+            gradient = _unscaled(lists, rows.deviation, gradient)
+        value = (worth * lists.sums(shares * rows.gain[:, None])).sum()
+        there = lists.size > 0
+        mute = (there & (lists.sums(rows.relevant) == 0)).sum()
+        totals = torch.stack([value, there.sum(), lists.size.sum(), mute])
+        return rows.small(totals[None].to(rows.logits.dtype)), gradient
+
+    def _worth(self, rows: Asked) -> Tensor:
+        """(Q, T) what a unit of gain among the first t rows of a query adds to its metric."""
+        lists, gain = rows.lists, rows.gain
+        if not isinstance(self.leaf, Ndcg):
+            if self.leaf.given == "decided":
+                bottom = lists.size.clamp(max=self.k).to(gain.dtype)
+            else:
+                bottom = lists.sums(gain)
+            return _over(torch.ones_like(bottom), bottom)[:, None]
+        discounts = self.discounts.to(gain.dtype)
+        ideal = listed(gain, lists.query)
+        first = torch.where(ideal.rank < self.k, discounts[ideal.rank.clamp(max=self.k - 1)], 0.0)
+        best = lists.sums(first * ideal.scores)
+        drops = discounts - F.pad(discounts[1:], (0, 1))  # (k,) Δ
+        return _over(drops.expand(len(best), -1), best[:, None])
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        queries = totals[0, QUERIES] + (totals[0, QUERIES] <= 0)
+        value = totals[0, VALUE] / queries
+        prices = 0 * totals
+        prices[0, VALUE], prices[0, QUERIES] = 1 / queries, -value / queries
+        return Priced(1 - value, multipliers, prices)
+
+    def pull(
+        self, rows: Asked, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        del step
+        share = on * (1 - self.mix)
+        lists = rows.lists
+        gradient = memory * (-share * prices[0, VALUE] * scale)
+        p = torch.sigmoid(rows.logits[lists.order])
+        plain = (p - rows.relevant) / lists.size[lists.query]
+        return lists.given(gradient + plain * ((1 - share) * scale))
+
+    def base(self, rows: Asked) -> Any:
+        """Σ over queries of the mean cross-entropy of "relevance > 0"."""
+        lists, z = rows.lists, rows.logits[rows.lists.order]
+        each = (F.softplus(z) - z * rows.relevant) / lists.size[lists.query]
+        return rows.small(each.sum())
+
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        share = on * (1 - self.mix)
+        return share * priced.value + (1 - share) * base
+
+    def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        del violations, share
+        return multipliers
+
+    def whole(self, totals: Any) -> Any:
+        return totals[0, QUERIES]
+
+    def presence(self, totals: Any) -> Any:
+        return (totals[0, QUERIES:ROWS] > 0) * 1.0
+
+    def notices(self, totals: Any, unseen: Any) -> list[str]:
+        del unseen
+        _, queries, rows, mute = (float(x) for x in totals[0])
+        found = []
+        if rows < 2 * queries:
+            found.append(
+                f"a query has {rows / max(queries, 1e-12):.1f} rows on average: a batch must hold "
+                "whole queries, as those of setpoint.training.query_batches do"
+            )
+        elif mute > 0.5 * queries:
+            found.append(
+                f"{mute / queries:.0%} of the queries hold no relevant row: they count 0 in "
+                f'"{self.goal}" in every order'
+            )
+        return found
+
+    def check(self, rows: Asked) -> None:
+        y = rows.target
+        if self.task.kind == "binary" and not bool(((y == 0) | (y == 1)).all()):
+            raise DataError(f"target must hold 0 and 1; got {y[(y != 0) & (y != 1)][0].item():g}")
+        odd = ~((y >= 0) & torch.isfinite(y))
+        if bool(odd.any()):
+            raise DataError(f"relevances are finite and 0 or more; got {y[odd][0].item():g}")
+        if not bool(rows.logits.isfinite().all()):
+            raise DataError("the scores of the first batch hold NaN or infinity")
+
+
+def _leaf(goal: Goal) -> AtK | Ndcg | None:
+    body = unnamed(goal.objective)
+    return body if isinstance(body, Curve) and isinstance(body, AtK | Ndcg) else None
+
+
+def _over(top: Tensor, bottom: Tensor) -> Tensor:
+    """The ratio, and 0 where the bottom is 0."""
+    return torch.where(bottom > 0, top / bottom.clamp(min=1e-30), 0.0)
+
+
+def _standard(lists: Lists) -> tuple[Lists, Tensor]:
+    """Scores of mean 0 and deviation 1 within each query, and the deviations (Q,)."""
+    size = lists.size.clamp(min=1)
+    centred = lists.scores - (lists.sums(lists.scores) / size)[lists.query]
+    deviation = (lists.sums(centred.square()) / size + LEAST**2).sqrt()
+    return replace(lists, scores=centred / deviation[lists.query]), deviation
+
+
+def _unscaled(lists: Lists, deviation: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient in the scores as given, from that in the standardised, which sums to 0."""
+    along = lists.sums(gradient * lists.scores) / lists.size.clamp(min=1)
+    return (gradient - lists.scores * along[lists.query]) / deviation[lists.query]
+
+
+def _taken(
+    goal: Goal, outputs: Tensor, target: Any, weight: Any, group: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores, relevances and query codes, (n,) each; shapes are checked, no value is looked at."""
+    if not isinstance(outputs, Tensor) or not outputs.is_floating_point():
+        kind = outputs.dtype if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise KindError(f"scores must be a tensor of floats; got {kind}")
+    n = outputs.shape[0] if outputs.ndim else 0
+    if outputs.numel() != n:
+        raise DataError(f"scores have shape (n,) or (n, 1); got {tuple(outputs.shape)}")
+    if n == 0:
+        raise DataError("the batch is empty; leave it out")
+    if weight is not None:
+        raise DataError(f'"{goal}" takes no weight; each query counts once')
+    codes = group.get("query") if isinstance(group, Mapping) else group
+    if codes is None:
+        raise DataError(
+            f'"{goal}" is taken by query: pass group=, a tensor with the code of each row\'s query '
+            '(or {"query": codes})'
+        )
+    for name, x in (("target", target), ("group", codes)):
+        if not isinstance(x, Tensor):
+            raise KindError(f"{name} must be a tensor; got {type(x).__name__}")
+        if x.device != outputs.device:
+            raise KindError(f"{name} is on {x.device}, the scores on {outputs.device}; move one")
+        if x.numel() != n:
+            raise DataError(f"{name} must have one entry for each of {n} rows; got {x.numel()}")
+    if codes.is_floating_point() or codes.dtype is torch.bool:
+        raise DataError(f"group must hold whole numbers, one code per query; got {codes.dtype}")
+    wide = outputs.dtype if outputs.dtype is torch.float64 else torch.float32
+    scores, relevance = (x.detach().reshape(-1).to(wide) for x in (outputs, target))
+    return scores, relevance, codes.reshape(-1)

@@ -1,0 +1,221 @@
+"""The keeper: corrects the thresholds of an implicit program on unrelaxed rates of pooled rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from setpoint._core.errors import KindError
+from setpoint.methods.confusion.batch import Batch
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.implicit.level_thresholds import best_threshold, level_thresholds, tail
+from setpoint.methods.implicit.moving_thresholds import Moving, Shifts, Thresholds
+from setpoint.methods.implicit.threshold_search import as_arrays, search_shifts, search_slots
+from setpoint.methods.pool import Pool, Ring, Rows, pool_size, rows_of
+from setpoint.methods.rate_targets import Aim
+from setpoint.programs import Exchange
+
+if TYPE_CHECKING:
+    from setpoint.methods.implicit.implicit import Implicit
+
+TAIL = 0.01  #: share of a class beyond the threshold of a goal that does not say
+
+
+class Keeper(nn.Module):
+    """Moves the thresholds of ``moving``, and knows which constraints stop them.
+
+    Attributes
+    ----------
+    binds, broken : torch.Tensor
+        (m,) 1 for the constraints that stop the thresholds, and for those that hold nowhere.
+    kernel : torch.Tensor
+        (T,) rows under the kernel of a threshold, at the last correction.
+    calls, last : torch.Tensor
+        Steps seen, and the number of the last.
+    """
+
+    binds: Tensor
+    broken: Tensor
+    kernel: Tensor
+    calls: Tensor
+    last: Tensor
+    yes: Tensor
+    corrected: Tensor
+    levels: Tensor
+
+    def __init__(self, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit) -> None:
+        super().__init__()
+        self.lowered, self.moving, self.aim, self.method = lowered, moving, aim, method
+        self.step = 1 / moving.sharpness
+        m = len(lowered.constraints)
+        self.register_buffer("binds", torch.ones(m) if aim.levels else torch.zeros(m))
+        self.register_buffer("broken", torch.zeros(m))
+        self.register_buffer("corrected", torch.zeros(()))
+        self.register_buffer("kernel", torch.zeros(moving.count))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+        self.register_buffer("last", torch.full((), -1))
+        self.register_buffer("yes", torch.ones((), dtype=torch.bool), persistent=False)
+        self.register_buffer("levels", torch.tensor(aim.levels, dtype=torch.float64), False)
+        ends = [min(level, 1 - level) for level in aim.levels]
+        size = pool_size(min(ends, default=TAIL)) if method.pool is None else int(method.pool)
+        self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
+        self._ring: Any = None
+
+    def settle(
+        self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool = False
+    ) -> None:
+        """Every so often correct the thresholds, then pool the rows of the batch.
+
+        The rows before the batch are looked at, so that a batch in parts is treated as the whole;
+        or its own, where it is taken ``alone`` or is larger than the pool. So the first batch is
+        read at thresholds of 0, unless they were refreshed.
+        """
+        own, size = rows_of(rows), self._size(exchange)
+        alone = alone or len(own.weight) >= size
+        fresh = step != self.last
+        due = fresh & ((self.calls % self.method.every == 0) | (self.corrected == 0))
+        # asking a device whether it is due would make the host wait for it
+        if torch.compiler.is_compiling() or not due.is_cpu or bool(due):
+            self._correct(own if alone else self.pool.rows(size), due, exchange)
+            kernel = self.moving.kernel(rows).to(self.kernel)
+            self.kernel.copy_(torch.where(due & kernel.isfinite(), kernel, self.kernel))
+        if not alone:
+            self.pool.push(own, size)
+        self.calls.add_(fresh)
+        self.last.copy_(step)
+
+    def settle_plainly(self, scores: np.ndarray, actual: np.ndarray) -> bool:
+        """The same for finite logits (n,) of one table on the host, without weights.
+
+        Fewer than the pool, one step a call. Whether thresholds were corrected; the kernel is then
+        left to whoever has the densities at hand.
+        """
+        views, (calls, last, corrected) = self._plain()
+        due = not calls[()] % self.method.every or not corrected[()]
+        if due and views.weight.any():
+            new = self._on_host(views.scores, views.place, views.weight).numpy()
+            known = self.moving.thresholds.numpy()[:, 0]
+            keep = self.method.smooth * float(corrected)
+            if np.isfinite(new).all():
+                known[:] = keep * known + (1 - keep) * new
+                corrected[...] = 1
+        views.push(scores, actual)
+        calls += 1
+        last += 1
+        return due
+
+    def _plain(self) -> tuple[Ring, tuple[np.ndarray, ...]]:
+        """Arrays that share the memory of the buffers; made anew where those were replaced."""
+        held, scores = self._buffers, self.pool._buffers["scores"]
+        known = self._ring
+        if known is None or known[0] is not held["corrected"] or known[1] is not scores:
+            own = tuple(held[name].numpy() for name in ("calls", "last", "corrected"))  # type: ignore[union-attr]
+            self._ring = known = held["corrected"], scores, self.pool.ring(), own
+        return known[2:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy takes arrays of its own buffers."""
+        return {**self.__dict__, "_ring": None}
+
+    def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
+        """Thresholds anew from all of these rows, which also fill the pool."""
+        own, size, n = rows_of(rows), self._size(exchange), len(rows.actual)
+        if size:  # evenly, since rows may be sorted
+            some = torch.arange(min(n, size), device=own.weight.device) * n // min(n, size)
+            self.pool.push(Rows(*(x[some] for x in own)), size)
+        self._correct(own, self.yes, exchange)
+
+    def refuse_soft(self, exchange: Exchange | None) -> None:
+        """A soft solution is found by one process."""
+        if exchange is not None or torch.compiler.is_compiling():
+            raise KindError('correction="soft" solves on one process, uncompiled; take "exact"')
+
+    def counted(self, rows: Batch) -> Any:
+        """Weights of the rows whose share a level is."""
+        y = rows.actual
+        kind = {"all": 1.0 + 0 * y, "positive": y, "negative": 1 - y}[self.aim.condition]
+        return kind if rows.weight is None else kind * rows.weight
+
+    def _size(self, exchange: Exchange | None) -> int:
+        return self.pool.size // (1 if exchange is None else exchange.world)
+
+    def _correct(self, rows: Rows, due: Tensor, exchange: Exchange | None) -> None:
+        known = self.moving.thresholds
+        if self.aim.levels:
+            new, binds, broken = self._at_levels(rows, exchange)[:, None], self.binds, self.broken
+        else:
+            new, binds, broken = self._best(rows, exchange)
+        there = rows.weight.sum()
+        if exchange is not None:
+            there = exchange.summed(there)
+        due = due & (there > 0)
+        keep = self.method.smooth * self.corrected
+        new = keep * known + (1 - keep) * new.to(known)
+        good = due & new.isfinite().all()
+        for old, now in ((known, new), (self.binds, binds), (self.broken, broken)):
+            old.copy_(torch.where(good, now.to(old), old))
+        self.corrected.copy_(torch.where(good, 1.0, self.corrected))
+
+    def _at_levels(self, rows: Rows, exchange: Exchange | None) -> Tensor:
+        aim, (scores, place, weight) = self.aim, rows
+        if exchange is None and scores.is_cpu and not torch.compiler.is_compiling():
+            return self._on_host(scores.numpy(), place.numpy(), weight.numpy())
+        weight = weight.double()
+        if aim.condition != "all":
+            weight = weight * (place % 2 == int(aim.condition == "positive"))
+        mass = weight.sum()
+        if exchange is not None:
+            mass = exchange.summed(mass)
+            end = min(aim.levels) if aim.at_least else max(aim.levels)
+            scores, weight = exchange.rows(*tail(scores, weight, mass, end, aim.at_least))
+        found = level_thresholds(scores, weight, mass, self.levels, aim.at_least, self.step)
+        return torch.where(mass > 0, found.double(), self.moving.thresholds[:, 0])
+
+    def _on_host(self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray) -> Tensor:
+        """The same in numpy, which sorts several times faster, and only as many as it must."""
+        aim, known = self.aim, self.moving.thresholds.numpy()
+        if aim.condition != "all":
+            weight = weight * ((place & 1) == (aim.condition == "positive"))
+        mass = float(weight.sum(dtype=np.float64))
+        if mass <= 0:
+            return self.moving.thresholds[:, 0]
+        levels = self.levels.numpy()
+        # one end of the rows matters, and where it was is nearly where it is
+        if aim.at_least:
+            end, share = scores < known.max() + self.step, 1 - levels.min()
+        else:
+            end, share = scores > known.min() - self.step, levels.max()
+        end &= weight > 0
+        some = np.flatnonzero(end)
+        part = weight[some].astype(np.float64)
+        if part.sum() > share * mass * 1.001:
+            scores, weight = scores[some], part
+        else:
+            weight = weight.astype(np.float64)
+        found = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
+        return torch.from_numpy(found.astype(np.float64))
+
+    def _best(self, rows: Rows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:
+        if exchange is not None:
+            rows = Rows(*exchange.rows(*rows))
+        moving, like = self.moving, self.moving.thresholds
+        if moving.slots == 1:
+            found = best_threshold(self.lowered, *rows, self.step)
+            return found.threshold.view(1, 1), found.binds, found.broken
+        if torch.compiler.is_compiling():
+            raise KindError("several thresholds are searched on the host: do not compile this loss")
+        there = rows.weight > 0
+        scores, place, weight = as_arrays(*(x[there] for x in rows))
+        if not len(weight):
+            return like, self.binds, self.broken
+        if isinstance(moving, Thresholds):
+            slot = np.repeat(moving.slot, 2)
+            several = search_slots(self.lowered, slot, scores, place, weight, self.step)
+        else:
+            start = like[0].cpu().numpy()
+            several = search_shifts(self.lowered, scores, place, weight, start, self.step)
+        new, binds, broken = (torch.as_tensor(x, device=like.device) for x in several)
+        return new.view(1, -1), binds, broken

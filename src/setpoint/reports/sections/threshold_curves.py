@@ -1,0 +1,91 @@
+"""Everything along the threshold: precision–recall and ROC with bands, thinned to a few points.
+
+At each threshold TP of the flagged (precision), TP of the positives (recall) and FP of the others
+(FPR) are shares, and each has its 95% interval: the band is pointwise, not for the curve as a
+whole. Around the ROC it joins the corners of the two intervals.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from setpoint.expressions import Columns
+from setpoint.rules.tradeoff_curve import spread_over
+from setpoint.statistics.confidence_intervals import EFFECTIVE, EXACT, share_interval
+
+MOST = 200  #: points of a curve
+
+
+def curves(columns: Columns) -> dict[str, Any] | None:
+    """The two curves of binary rows as plain data; None where a class is missing.
+
+    Returns
+    -------
+    dict
+        ``pr`` with recall, precision, low, high; ``roc`` with fpr, recall, and the two corners;
+        ``prevalence``; ``how`` the band is made.
+    """
+    actual, scores = np.asarray(columns.actual), np.asarray(columns.scores, np.float64)
+    weight = columns.weight
+    order = np.argsort(-scores, kind="stable")
+    last = np.flatnonzero(np.r_[np.diff(scores[order]) != 0, True])
+    tp, fp, own = _sums(actual[order], None if weight is None else weight[order])
+    if tp[-1] <= 0 or fp[-1] <= 0:
+        return None
+    at = last[thinned(tp[last], fp[last])]
+    tp_at, fp_at = tp[at], fp[at]
+    flagged = tp_at + fp_at
+    some = flagged > 0
+    at, tp_at, fp_at, flagged = at[some], tp_at[some], fp_at[some], flagged[some]
+    precision, recall, fpr = tp_at / flagged, tp_at / tp[-1], fp_at / fp[-1]
+    whole = len(actual) - 1
+    low, high = share_interval(*_counts(precision, flagged, own(at, None)))
+    recall_low, recall_high = share_interval(*_counts(recall, tp[-1], own(whole, True)))
+    fpr_low, fpr_high = share_interval(*_counts(fpr, fp[-1], own(whole, False)))
+    return {
+        "how": EXACT if weight is None else EFFECTIVE,
+        "prevalence": float(tp[-1] / (tp[-1] + fp[-1])),
+        "pr": {"x": recall, "y": precision, "low": low, "high": high},
+        "roc": {
+            "x": np.r_[0.0, fpr],
+            "y": np.r_[0.0, recall],
+            "high_x": np.r_[0.0, fpr_low],
+            "high_y": np.r_[recall_high[0], recall_high],
+            "low_x": np.r_[fpr_high[0], fpr_high],
+            "low_y": np.r_[0.0, recall_low],
+        },
+    }
+
+
+def _sums(actual: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Weight of the positives and of the others so far; and Σw² of either or both."""
+    w = np.ones(actual.size) if weight is None else weight.astype(np.float64)
+    tp, fp = np.cumsum(w * actual), np.cumsum(w * ~actual)
+    squares = np.cumsum(w**2 * actual), np.cumsum(w**2 * ~actual)
+
+    def own(at: Any, positive: bool | None) -> Any:
+        if positive is None:
+            return squares[0][at] + squares[1][at]
+        return squares[0 if positive else 1][at]
+
+    return tp, fp, own
+
+
+def _counts(share: np.ndarray, total: Any, squares: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A share as k of n, with n the effective number of rows; without weights, rows."""
+    n = np.broadcast_to(np.asarray(total) ** 2 / squares, share.shape)
+    return share * n, n
+
+
+def thinned(tp: np.ndarray, fp: np.ndarray, most: int = MOST) -> np.ndarray:
+    """Places that keep the shape of both curves: even in recall, even in FPR, dense at the top."""
+    size = tp.size
+    if size <= most:
+        return np.arange(size)
+    share = most // 4
+    recall = np.searchsorted(tp, np.linspace(0, tp[-1], share))
+    fpr = np.searchsorted(fp, np.linspace(0, fp[-1], share))
+    places = np.r_[recall, fpr, spread_over(size, most - 2 * share - 4), 0, size - 1]
+    return np.unique(np.clip(places, 0, size - 1))

@@ -1,0 +1,188 @@
+"""The problem an attack is given, checked at the door and laid out as flat rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint._core.errors import DataError, KindError
+from setpoint._core.reals import is_real
+from setpoint.robustness.attacks.attack_losses import margin
+from setpoint.robustness.attacks.model_probe import BATCH, Model, Probe
+from setpoint.robustness.rows import Rows
+
+#: Roundings of the greatest logit by which a margin has to be over 0 to count for an attack.
+_ROUNDINGS = 16.0
+#: Layers whose output for one image depends on the others, or on chance, while training.
+_UNSTEADY = (
+    nn.modules.batchnorm._BatchNorm,
+    nn.modules.dropout._DropoutNd,
+)
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A problem for B images.
+
+    Attributes
+    ----------
+    rows : Rows
+        One row an image, no rival named.
+    logits : Tensor (B, K)
+        Of the clean images.
+    margins : Tensor (B,)
+        ± margin of the clean images; at least 0 where nothing is left to do.
+    probe : Probe
+        The model.
+    shape : tuple of int
+        The shape of one image.
+    seeds : list of int
+        One for each image.
+    """
+
+    rows: Rows
+    logits: Tensor
+    margins: Tensor
+    probe: Probe
+    shape: tuple[int, ...]
+    seeds: list[int]
+
+    def images(self, moves: Tensor) -> Tensor:
+        """The moved images: (B, n) -> (B, *shape)."""
+        return (self.rows.clean + moves).view(-1, *self.shape)
+
+    def take(self, index: Tensor) -> Posed:
+        """The problem for some of the images, by number."""
+        return Posed(
+            self.rows.take(index),
+            self.logits[index],
+            self.margins[index],
+            self.probe,
+            self.shape,
+            [self.seeds[number] for number in index.tolist()],
+        )
+
+
+def pose(
+    model: Model,
+    x: Tensor,
+    y: Tensor,
+    target: Tensor | int | None,
+    low: float | Tensor,
+    high: float | Tensor,
+    seed: int | Sequence[int] | Tensor,
+    *,
+    soft: bool = False,
+    batch: int = BATCH,
+) -> Posed:
+    """Check what an attack is given and lay it out as rows."""
+    if not callable(model):
+        raise KindError(f"the model is a {type(model).__name__}: give a function or a module")
+    _steady(model)
+    x, y = _images(x), _labels("y", y, x)
+    clean, least, greatest = _boxed(x, low, high)
+    probe = Probe(model, x.shape[1:], targeted=target is not None, soft=soft, batch=batch)
+    labels = y if target is None else _labels("target", target, x)
+    logits = probe.logits(clean) if len(clean) else clean.new_zeros(0, 2)
+    _within(labels, logits)
+    margins = probe.sign * margin(logits, labels)
+    # a class at −inf never wins, and does no harm
+    steady = torch.isfinite(margins) & ~(logits.isnan() | (logits == torch.inf)).any(1)
+    if not bool(steady.all()):
+        bad = int((~steady).nonzero()[0])
+        raise DataError(
+            f"the model's logits for image {bad} are not finite ({logits[bad].tolist()}): "
+            "there is no margin to attack"
+        )
+    size = torch.where(logits.isfinite(), logits.abs(), 0.0).amax(1)
+    floor = _ROUNDINGS * torch.finfo(x.dtype).eps * size.to(x.dtype)
+    rows = Rows(clean, least - clean, greatest - clean, labels, floor)
+    return Posed(rows, logits, margins, probe, tuple(x.shape[1:]), _seeds(seed, len(x)))
+
+
+def _steady(model: Model) -> None:
+    parts = model.modules() if isinstance(model, nn.Module) else ()
+    for part in parts:
+        if isinstance(part, _UNSTEADY) and part.training:
+            raise DataError(
+                f"the model has a {type(part).__name__} in training mode, where the answer for one "
+                "image depends on the others or on chance: call model.eval() first"
+            )
+
+
+def _images(x: Tensor) -> Tensor:
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise KindError(f"x is {kind}: give a tensor of floating-point images (B, *shape)")
+    if x.ndim < 2:
+        raise DataError(f"x has shape {tuple(x.shape)}: give images (B, *shape)")
+    if not bool(torch.isfinite(x).all()):
+        raise DataError("x has entries that are not finite")
+    return x.detach()
+
+
+def _labels(name: str, given: Tensor | int, x: Tensor) -> Tensor:
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = torch.full((len(x),), given)
+    if not isinstance(given, Tensor) or given.is_floating_point() or given.dtype == torch.bool:
+        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise KindError(f"{name} is {kind}: give whole numbers of classes, a tensor (B,)")
+    if given.shape != x.shape[:1]:
+        raise DataError(f"{name} has shape {tuple(given.shape)} for {len(x)} images: give (B,)")
+    return given.to(x.device, torch.long)
+
+
+def _within(labels: Tensor, logits: Tensor) -> None:
+    if len(labels) and not bool(((labels >= 0) & (labels < logits.shape[1])).all()):
+        raise DataError(
+            f"labels go from {int(labels.min())} to {int(labels.max())}, "
+            f"but the model has classes 0 to {logits.shape[1] - 1}"
+        )
+
+
+def _boxed(x: Tensor, low: float | Tensor, high: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    clean = x.flatten(1)
+    ends = [
+        torch.as_tensor(end, dtype=x.dtype, device=x.device).expand_as(x).reshape(clean.shape)
+        for end in (low, high)
+    ]
+    if bool(((clean < ends[0]) | (clean > ends[1])).any()):
+        raise DataError(
+            f"x goes from {float(x.min()):g} to {float(x.max()):g}, which is outside its box: "
+            "scale the images, or give low= and high="
+        )
+    return clean, ends[0], ends[1]
+
+
+def _seeds(seed: int | Sequence[int] | Tensor, count: int) -> list[int]:
+    if isinstance(seed, int):
+        return [seed + number for number in range(count)]
+    seeds = [int(number) for number in seed]
+    if len(seeds) != count:
+        raise DataError(f"seed has {len(seeds)} numbers for {count} images: give one, or one each")
+    return seeds
+
+
+def radii(eps: float | Tensor, count: int, like: Tensor) -> Tensor:
+    """One radius for each image from ``eps``, checked: (B,)."""
+    given = torch.as_tensor(eps, dtype=like.dtype, device=like.device)
+    if given.ndim > 1 or (given.ndim == 1 and len(given) != count):
+        raise DataError(f"eps has shape {tuple(given.shape)} for {count} images: one, or one each")
+    if not bool(((given >= 0) & (given < math.inf)).all()):
+        raise DataError(f"eps is {eps}: a radius is a finite number, not below 0")
+    return given.expand(count)
+
+
+def checked(options: dict[str, Any], restarts: int, iterations: int, rivals: int) -> None:
+    """Refuse what an attack for norms would pass over in silence."""
+    for name in options:
+        raise KindError(f"{name}= is not known, or is for a distance that is a function")
+    numbers = {"restarts": (restarts, 0), "iterations": (iterations, 1), "rivals": (rivals, 1)}
+    for name, (number, least) in numbers.items():
+        if not is_real(number) or number < least or number % 1:
+            raise KindError(f"{name}={number!r}: a whole number, {least} or more")

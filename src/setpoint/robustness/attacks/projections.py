@@ -1,0 +1,183 @@
+"""Exact nearest points: of a ball cut by the box, and of a half-space cut by the box.
+
+    project:  argmin ½‖u − v‖₂²   s.t.  ‖u‖_p ≤ ε,   low ≤ u ≤ high          (low ≤ 0 ≤ high)
+    reach:    argmin ‖u‖_p        s.t.  g·u ≥ c,     low ≤ u ≤ high
+
+Both keep signs (u_i has the sign of v_i, or of g_i), so with a_i = |v_i| and b_i the bound on that
+side the size t_i = |u_i| is
+
+    project   p = ∞   min(a_i, b_i, ε)
+              p = 2   min(a_i √q, b_i),               Σ min(a_i² q, b_i²) = ε²
+              p = 1   min(max(a_i − λ, 0), b_i),      Σ t_i = ε
+              else    min(t, b_i) with t + λ p t^{p−1} = a_i,      Σ t_i^p = ε^p
+    reach     p > 1   min(s |g_i|^{1/(p−1)}, b_i),    Σ |g_i| t_i = c      (exponent 0 for p = ∞)
+              p = 1   filled up to b_i in the order of |g_i|, the last one in part
+
+with one multiplier per row (``multipliers``). Nothing is folded, penalised or rounded to feasible.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from setpoint.robustness.attacks.distances import norms
+from setpoint.robustness.multipliers import PASSES, fill, root, settled
+
+#: Newton steps for one pixel of the general power, from a point to the right of the root.
+_INNER = 12
+
+
+def project(v: Tensor, low: Tensor, high: Tensor, eps: Tensor, p: float) -> Tensor:
+    """The point of {‖u‖_p ≤ ε, low ≤ u ≤ high} nearest to v in the 2-norm, for each row.
+
+    Parameters
+    ----------
+    v, low, high : Tensor (B, n)
+        The points and the box around 0: ``low ≤ 0 ≤ high``.
+    eps : Tensor (B,)
+        Radii, not negative.
+    p : float
+        The power of the norm, 1 ≤ p ≤ ∞.
+
+    Examples
+    --------
+    >>> import torch
+    >>> v, box = torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 9.0]])
+    >>> project(v, -box, box, torch.tensor([1.0]), 2.0)
+    tensor([[0.6000, 0.8000]])
+    >>> project(v, -box, box, torch.tensor([1.0]), 1.0)
+    tensor([[0., 1.]])
+    """
+    if math.isinf(p):
+        limit = eps[:, None]
+        return torch.minimum(torch.maximum(v, torch.maximum(low, -limit)), high.minimum(limit))
+    size = v.abs()
+    caps = torch.where(v > 0, high, -low)
+    boxed = torch.minimum(size, caps)
+    outside = norms(boxed, p) > eps
+    if p == 1.0:
+        sizes = _onto_l1(size, caps, eps)
+    elif p == 2.0:
+        sizes = _onto_l2(size, caps, eps)
+    else:
+        sizes = _onto_lp(size, caps, eps, p)
+    # units that were divided out may have rounded over the box
+    return torch.where(outside[:, None], sizes.minimum(caps), boxed) * v.sign()
+
+
+def _onto_l2(size: Tensor, caps: Tensor, eps: Tensor) -> Tensor:
+    square = size.square()
+    share = fill(torch.ones_like(square), square, caps.square(), eps.square())
+    return torch.minimum(size * share.clamp(max=1.0).sqrt()[:, None], caps)
+
+
+def _onto_l1(size: Tensor, caps: Tensor, eps: Tensor) -> Tensor:
+    def excess(price: Tensor) -> tuple[Tensor, Tensor]:
+        left = size - price[:, None]
+        sizes = torch.minimum(left.clamp(min=0.0), caps)
+        free = (left > 0) & (left < caps)
+        return sizes.sum(1) - eps, -free.sum(1).to(size.dtype)
+
+    price = root(excess, torch.zeros_like(eps), size.amax(1))
+    found = torch.minimum((size - price[:, None]).clamp(min=0.0), caps)
+    # what rounding leaves outside the ball
+    return (
+        found * (eps / found.sum(1).clamp(min=torch.finfo(eps.dtype).tiny)).clamp(max=1.0)[:, None]
+    )
+
+
+def _onto_lp(size: Tensor, caps: Tensor, eps: Tensor, p: float) -> Tensor:
+    """Powers other than 1, 2, ∞, in units of ε, so that the ball is the unit ball."""
+    unit = eps.clamp(min=torch.finfo(eps.dtype).tiny)[:, None]
+    size, caps = size / unit, caps / unit
+
+    def sizes(price: Tensor) -> Tensor:
+        return torch.minimum(_shrunk(size, price[:, None] * p, p), caps)
+
+    def excess(price: Tensor) -> tuple[Tensor, Tensor]:
+        now = sizes(price)
+        floor = now.clamp(min=torch.finfo(now.dtype).tiny)
+        bend = 1.0 + price[:, None] * p * (p - 1.0) * floor.pow(p - 2.0)
+        slope = torch.where((now < caps) & (now > 0), (p * floor.pow(p - 1.0)).square() / bend, 0.0)
+        return now.pow(p).sum(1) - 1.0, -slope.sum(1)
+
+    dual = p / (p - 1.0)
+    price = root(excess, torch.zeros_like(eps), norms(size, dual) / p, passes=2 * PASSES)
+    found = sizes(price)
+    return found / norms(found, p).clamp(min=1.0)[:, None] * eps[:, None]
+
+
+def _shrunk(size: Tensor, price: Tensor, p: float) -> Tensor:
+    """The t ≥ 0 with t + c t^{p−1} = a: Newton from the right on a convex form of it.
+
+    For p < 2 the unknown is s = t^{p−1}, for which s^{1/(p−1)} + c s is convex.
+    """
+    power = p - 1.0 if p > 2.0 else 1.0 / (p - 1.0)
+    # p > 2: t + c t^power = a.   p < 2: s^power + c s = a.
+    if p > 2.0:
+        at = torch.minimum(size, (size / price.clamp(min=1e-30)).pow(1.0 / power))
+    else:
+        at = torch.minimum(size.pow(1.0 / power), size / price.clamp(min=1e-30))
+    rounding = 4.0 * torch.finfo(size.dtype).eps
+    linear, curved = (1.0, price) if p > 2.0 else (price, 1.0)
+    for turn in range(_INNER):
+        tangent = curved * at.pow(power - 1.0)
+        value = linear * at + tangent * at - size
+        slope = linear + power * tangent
+        after = torch.where(slope > 0, at - value / slope, at).clamp(min=0.0)
+        moved, at = at - after > rounding * at, after
+        if settled(moved, turn):
+            break
+    return at if p > 2.0 else at.pow(power)
+
+
+def reach(g: Tensor, low: Tensor, high: Tensor, wanted: Tensor, p: float) -> Tensor:
+    """The u least in ‖·‖_p with g·u ≥ c in the box, for each row.
+
+    Where no point of the box gives c, the point with the greatest g·u is returned.
+
+    Parameters
+    ----------
+    g, low, high : Tensor (B, n)
+        Gradients and the box around 0: ``low ≤ 0 ≤ high``.
+    wanted : Tensor (B,)
+        c; where it is not positive, u = 0.
+    p : float
+        The power of the norm, 1 ≤ p ≤ ∞.
+
+    Examples
+    --------
+    >>> import torch
+    >>> g, box = torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 9.0]])
+    >>> reach(g, -box, box, torch.tensor([25.0]), 2.0)
+    tensor([[3., 4.]])
+    >>> reach(g, -box, box, torch.tensor([7.0]), float("inf"))
+    tensor([[1., 1.]])
+    >>> reach(g, -box, box, torch.tensor([8.0]), 1.0)
+    tensor([[0., 2.]])
+    """
+    size = g.abs()
+    caps = torch.where(g > 0, high, -low) * (size > 0)
+    if p == 1.0:
+        return _in_order(size, caps, wanted) * g.sign()
+    # the gradient's unit is divided out: a power of it must not overflow
+    top = size.amax(1, keepdim=True).clamp(min=torch.finfo(size.dtype).tiny)
+    share = size / top
+    rates = torch.ones_like(share) if math.isinf(p) else share.pow(1.0 / (p - 1.0))
+    level = fill(share, rates, caps, wanted / top[:, 0])
+    return torch.minimum(torch.nan_to_num(level[:, None] * rates, nan=0.0), caps) * g.sign()
+
+
+def _in_order(size: Tensor, caps: Tensor, wanted: Tensor) -> Tensor:
+    """Pixels filled to their caps in the order of ``size`` until Σ size·t = wanted."""
+    order = size.argsort(1, descending=True)
+    ranked = size.gather(1, order)
+    gain = ranked * caps.gather(1, order)
+    before = gain.cumsum(1) - gain
+    left = (wanted[:, None] - before).clamp(min=0.0)
+    part = torch.minimum(left, gain) / ranked.clamp(min=torch.finfo(size.dtype).tiny)
+    part = torch.where(ranked > 0, part, 0.0)
+    return torch.zeros_like(size).scatter(1, order, part).minimum(caps)

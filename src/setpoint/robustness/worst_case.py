@@ -1,0 +1,86 @@
+"""Where the images of a batch stand: the worst that any attack has found so far.
+
+Two things are kept for each image. The *radius* is the least distance at which any attack made the
+model wrong, +∞ where none did. The *point* is the worst one within the greatest eps: a wrong one
+before a right one, and of two alike that with the greater margin. It begins as the clean image.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from setpoint.robustness.success_criterion import Judge, Judged
+
+NONE = -1  #: the number of the attack where none has found anything
+
+
+class Standing:
+    """The worst case so far for B images.
+
+    Parameters
+    ----------
+    judge : Judge
+    x : Tensor (B, *shape)
+        The clean images.
+    clean : Judged
+        The model's word on them.
+    eps : float
+        The greatest radius asked for.
+    """
+
+    def __init__(self, judge: Judge, x: Tensor, clean: Judged, eps: float) -> None:
+        count, at = len(x), x.device
+        self.limit = judge.allowed(eps, x)
+        self.point = x.clone()
+        self.prediction = clean.prediction.clone()
+        self.margin = clean.margin.clone()
+        self.distance = torch.zeros(count, dtype=torch.float64, device=at)
+        self.won = torch.zeros(count, dtype=torch.bool, device=at)
+        self.by = torch.full((count,), NONE, device=at)
+        self.stationarity = torch.full((count,), math.nan, dtype=torch.float64, device=at)
+        self.radius = torch.full((count,), math.inf, dtype=torch.float64, device=at)
+        self.radius_by = torch.full((count,), NONE, device=at)
+        self.radius_stationarity = self.stationarity.clone()
+        self.iterations = torch.zeros(count, dtype=torch.int64, device=at)
+
+    def take(
+        self, attack: int, nearest: bool, rows: Tensor, found: Judged, stationarity: Tensor
+    ) -> None:
+        """Keep what is worse than before.
+
+        Parameters
+        ----------
+        attack : int
+            Its number.
+        nearest : bool
+            Whether it looks for the least distance, and its stationarity speaks of that.
+        rows : Tensor (b,) of int64
+            The images of the batch that were attacked.
+        found : Judged
+            Of b points.
+        stationarity : Tensor (b,)
+            NaN where the attack knows none.
+        """
+        unknown = torch.full_like(stationarity, math.nan)
+        nearer = found.wrong & (found.distance < self.radius[rows])
+        self.radius[rows[nearer]] = found.distance[nearer]
+        self.radius_by[rows[nearer]] = attack
+        self.radius_stationarity[rows[nearer]] = (stationarity if nearest else unknown)[nearer]
+
+        within = ~found.broken & (found.distance <= self.limit)
+        won, before = found.wrong & within, self.won[rows]
+        # the first point that an attack gives replaces the clean image, even where it is no worse:
+        # its stationarity tells how hard the attack has tried
+        greater = (found.margin > self.margin[rows]) | (self.by[rows] == NONE)
+        worse = within & ((won & ~before) | ((won == before) & greater))
+        kept = rows[worse]
+        self.point[kept] = found.x[worse]
+        self.prediction[kept] = found.prediction[worse]
+        self.margin[kept] = found.margin[worse]
+        self.distance[kept] = found.distance[worse]
+        self.won[kept] = won[worse]
+        self.by[kept] = attack
+        self.stationarity[kept] = (unknown if nearest else stationarity)[worse]

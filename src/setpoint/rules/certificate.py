@@ -1,0 +1,344 @@
+"""The certificate: what was proven of a rule, on which rows, under which assumption."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from setpoint._core.errors import FileError, SetpointError
+from setpoint._core.files import write_text
+from setpoint._core.reals import is_real
+from setpoint._core.words import listing
+from setpoint.expressions.rows.row_fingerprint import Fingerprint
+from setpoint.goals import Goal
+from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.tradeoff_curve import number_from, number_to
+
+T = TypeVar("T")
+PROVEN, NOT_PROVEN, REFUTED = "PROVEN", "NOT PROVEN", "REFUTED"
+FORMAT = "setpoint certificate 1"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows behind a bound: k of n for a pure rate, n alone for bets."""
+
+    name: str
+    k: int | None
+    n: int
+
+    @property
+    def part(self) -> str:
+        """What the part is called: the group or class where the name ends in one."""
+        inside = self.name.rpartition(" (")[2]
+        return inside.removesuffix(")") if self.name.endswith(")") and "=" in inside else self.name
+
+    def __str__(self) -> str:
+        return f"{self.n:,} rows" if self.k is None else f"{self.k:,} of {self.n:,}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One constraint, tested.
+
+    Attributes
+    ----------
+    constraint : str
+    verdict : {"PROVEN", "NOT PROVEN", "REFUTED"}
+    value : float or None
+        The left side on these rows (left minus right, where the right side is no number).
+    op : {">=", "<=", "=="}
+    asked : float
+        The bound of the constraint.
+    bound : float
+        The left side is at least (at most, for <=) this, at the confidence of the certificate.
+    other : float
+        The bound on the other side, which refutes where it is beyond what was asked. Of several
+        constraints each has a share of the level here.
+    how : str
+        The kind of bound, in words.
+    exact : bool
+        Whether the bound is a guarantee; a bootstrap is not.
+    evidence : tuple of Evidence
+    needed : int or None
+        Fresh labelled rows that would prove it with power 0.8, if the truth is what was seen here;
+        None where it is proven, or where no number would.
+    """
+
+    constraint: str
+    verdict: str
+    value: float | None
+    op: str
+    asked: float
+    bound: float
+    other: float
+    how: str
+    exact: bool
+    evidence: tuple[Evidence, ...]
+    needed: int | None
+
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        seen = "is empty here" if self.value is None else f"{self.value:.4g} here"
+        rows = f", {self.evidence[0]}" if len(self.evidence) == 1 else self._each()
+        words = f"{self.verdict}: {self.constraint} ({seen}{rows}; {self.limit()} by {self.how})"
+        if self.verdict == NOT_PROVEN:
+            words += f"; {self.way_out()}"
+        return words
+
+    def _each(self) -> str:
+        """The rows behind each part, where there are a few."""
+        if not 1 < len(self.evidence) <= 4:
+            return ""
+        return "; " + ", ".join(f"{e.part}: {e}" for e in self.evidence)
+
+    def sides(self) -> tuple[float, float]:
+        """No bound at all: on the side that was asked for, and on the other."""
+        endless = float("inf")
+        return (-endless, endless) if self.op == ">=" else (endless, -endless)
+
+    def limit(self) -> str:
+        """The bound that matters, in words: where it is refuted, that on the other side."""
+        least = {">=": "at least", "<=": "at most"}.get(self.op, "at")
+        value = self.bound
+        if self.verdict == REFUTED and self.op != "==":
+            least, value = ("at most" if self.op == ">=" else "at least"), self.other
+        return "no bound" if abs(value) == float("inf") else f"{least} {value:.4g}"
+
+    def way_out(self) -> str:
+        """What would settle an open finding."""
+        if not self.exact:
+            return "the bound is no guarantee, so nothing is proven by it"
+        if self.op == "==":
+            return "an equality cannot be proven from a sample; state a range"
+        if self.value is None:
+            return "no row here has a say in it"
+        if self.needed is not None:
+            return (
+                f"if the truth is as seen here, about {self.needed:,} fresh labelled rows would "
+                "prove it (power 0.8)"
+            )
+        if (self.value > self.asked) == (self.op == ">=") and self.value != self.asked:
+            return "no number of rows can be named that would prove it"
+        return "more rows would not help: it does not hold with room to spare here"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proven of a rule on rows that nothing had seen.
+
+    Attributes
+    ----------
+    verdict : {"PROVEN", "NOT PROVEN", "REFUTED"}
+        PROVEN where every constraint is; REFUTED where one is.
+    goal : Goal
+    confidence : float
+        Over the draw of these rows: PROVEN is said of a broken promise with probability at most
+        1 − confidence.
+    findings : tuple of Finding
+        One per constraint.
+    value : float or None
+        The objective on these rows.
+    interval : pair of float
+        Around the objective, at the same confidence (both ends together).
+    interval_how : str
+    rows : int
+    point : OperatingPoint
+        The rule that was tested; its task declares the groups that were seen.
+    fingerprint : Fingerprint
+    assumption : str
+    weight_bound : float or None
+    prevalence : pair of float, or empty
+    weighted : bool
+        Whether the rows had weights.
+    flagged : float or None
+        The share of rows decided positive, in a binary task.
+    """
+
+    verdict: str
+    goal: Goal
+    confidence: float
+    findings: tuple[Finding, ...]
+    value: float | None
+    interval: tuple[float, float]
+    interval_how: str
+    rows: int
+    point: OperatingPoint
+    fingerprint: Fingerprint
+    assumption: str
+    weight_bound: float | None = None
+    prevalence: tuple[float, ...] = ()
+    weighted: bool = False
+    flagged: float | None = None
+
+    def __post_init__(self) -> None:
+        """Hold what a certificate says to what it can say."""
+        numbers = (*self.interval, *self.prevalence)
+        one_of = (PROVEN, NOT_PROVEN, REFUTED)
+        fine = (
+            self.verdict in one_of
+            and is_real(self.confidence)
+            and 0.5 <= self.confidence < 1
+            and self.rows > 0
+            and (self.value is None or is_real(self.value))
+            and all(map(is_real, numbers))
+            and (len(self.interval), len(self.prevalence)) in ((2, 0), (2, 2))
+            and all(0 < x < 1 for x in self.prevalence)
+            and (self.weight_bound is None or is_real(self.weight_bound))
+            and (self.weight_bound is None or self.weight_bound > 0)
+            and isinstance(self.weighted, bool)
+            and (self.flagged is None or is_real(self.flagged))
+        )
+        if not fine:
+            raise FileError("this certificate is damaged: its numbers cannot be. Certify again")
+
+    @property
+    def proven(self) -> bool:
+        """Whether every constraint is proven."""
+        return self.verdict == PROVEN
+
+    @property
+    def needed(self) -> int | None:
+        """Fresh labelled rows that would prove every constraint (power 0.8 each), if any number."""
+        open_ones = [f for f in self.findings if f.verdict != PROVEN]
+        if not open_ones or any(f.needed is None for f in open_ones):
+            return None
+        return max(f.needed or 0 for f in open_ones)
+
+    def __str__(self) -> str:
+        """One paragraph."""
+        head = f"{self.verdict} at {100 * self.confidence:g}% confidence: {self._promise()}"
+        low, high = self.interval
+        ends = "" if self.value is None else f" [{low:.4g}, {high:.4g}]"
+        value = "empty" if self.value is None else f"{self.value:.4g}"
+        lines = [
+            f"{head}.",
+            *(f"  {finding.sentence()}." for finding in self.findings),
+            f"  {self.goal.objective} {value}{ends} by {self.interval_how}.",
+            f"  Decided: {self.point.operating_point()}. Tested on {self.rows:,} rows "
+            f"(fingerprint {self.fingerprint}).",
+            f"  {self.assumption}",
+        ]
+        return "\n".join(lines)
+
+    def _promise(self) -> str:
+        if not self.findings:
+            return f"{self.goal} promises nothing; add a constraint to prove"
+        alike = [f.constraint for f in self.findings if f.verdict == self.verdict]
+        others = [f.constraint for f in self.findings if f.verdict == PROVEN != self.verdict]
+        proven = f" (proven: {listing(others, most=99)})" if others else ""
+        return listing(alike, most=99) + proven
+
+    # --- files -------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back."""
+        return {
+            "format": FORMAT,
+            "verdict": self.verdict,
+            "goal": str(self.goal),
+            "confidence": self.confidence,
+            "findings": [_finding_to(f) for f in self.findings],
+            "value": number_to(self.value),
+            "interval": [number_to(x) for x in self.interval],
+            "interval_how": self.interval_how,
+            "rows": self.rows,
+            "point": self.point.point_to_json(),
+            "fingerprint": self.fingerprint.to_json(),
+            "assumption": self.assumption,
+            "weight_bound": self.weight_bound,
+            "prevalence": list(self.prevalence),
+            "weighted": self.weighted,
+            "flagged": self.flagged,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Certificate:
+        """Read what :meth:`to_json` wrote."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise FileError(f'this is not a certificate: it lacks "format": "{FORMAT}"')
+        try:
+            low, high = data["interval"]
+            return cls(
+                verdict=_verdict(data["verdict"]),
+                goal=Goal.parse(data["goal"]),
+                confidence=float(data["confidence"]),
+                findings=tuple(_finding_from(f) for f in data["findings"]),
+                value=number_from(data["value"]),
+                interval=(number_from(low), number_from(high)),
+                interval_how=str(data["interval_how"]),
+                rows=int(data["rows"]),
+                point=OperatingPoint(**OperatingPoint.point_from_json(data["point"])),
+                fingerprint=Fingerprint.from_json(data["fingerprint"]),
+                assumption=str(data["assumption"]),
+                weight_bound=data["weight_bound"],
+                prevalence=tuple(data["prevalence"]),
+                weighted=data["weighted"],
+                flagged=data["flagged"],
+            )
+        except SetpointError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FileError(f"this certificate is damaged: {error!r}. Certify again") from error
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the certificate as JSON (temporary name, then rename)."""
+        return write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate that :meth:`save` wrote; nothing in the file is executed."""
+        return opened(path, "a certificate", cls.from_json)
+
+
+def opened(path: str | os.PathLike[str], what: str, read: Callable[[Any], T]) -> T:
+    """What a JSON file holds, read; a complaint about its contents names the file."""
+    data = read_json(path, what)
+    try:
+        return read(data)
+    except FileError as error:
+        raise FileError(f'"{path}": {error}') from error
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """The data of a JSON file, or a sentence why there is none."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f'"{path}" is not {what}: {error}') from error
+    except (OSError, TypeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f'cannot read "{path}": {reason}') from error
+
+
+def _verdict(word: Any) -> str:
+    if word not in (PROVEN, NOT_PROVEN, REFUTED):
+        raise FileError(f"a certificate says {PROVEN}, {NOT_PROVEN} or {REFUTED}; not {word!r}")
+    return word
+
+
+def _finding_to(finding: Finding) -> dict[str, Any]:
+    plain = {f.name: number_to(getattr(finding, f.name)) for f in fields(Finding)}
+    return {**plain, "evidence": [asdict(e) for e in finding.evidence]}
+
+
+def _finding_from(data: Mapping[str, Any]) -> Finding:
+    plain = {name: number_from(value) for name, value in data.items() if name != "evidence"}
+    _verdict(plain["verdict"])
+    found = Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
+    fine = (
+        all(isinstance(x, str) for x in (found.constraint, found.how))
+        and found.op in (">=", "<=", "==")
+        and all(map(is_real, (found.asked, found.bound, found.other)))
+        and (found.value is None or is_real(found.value))
+        and isinstance(found.exact, bool)
+        and (found.needed is None or isinstance(found.needed, int))
+        and all(isinstance(e.n, int) for e in found.evidence)
+    )
+    if not fine:
+        raise FileError("this certificate is damaged: a finding lacks its numbers. Certify again")
+    return found

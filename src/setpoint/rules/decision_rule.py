@@ -1,0 +1,215 @@
+"""The decision rule: an operating point as frozen data, with what was found when it was chosen."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from setpoint._core.errors import FileError, SetpointError
+from setpoint._core.files import write_text
+from setpoint._core.words import listing
+from setpoint.decisions.groups import Groups
+from setpoint.expressions.rows.row_fingerprint import Fingerprint
+from setpoint.goals import Goal
+from setpoint.rules.certificate import Certificate, opened
+from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
+
+FORMAT = "setpoint rule 1"
+
+
+@dataclass(frozen=True)
+class Held:
+    """How one constraint fared on the rows the rule was chosen on.
+
+    Attributes
+    ----------
+    constraint : str
+    value : float or None
+        Its left side at the rule; None where that is an empty rate.
+    holds, binding : bool
+        Binding: without it the objective would be better.
+    short : float
+        How far it is from holding, in the units of the metric; 0 where it holds.
+    reachable : float or None
+        The best value for this constraint that any candidate reaches; None if not known, or if its
+        bound is no number.
+    alone : bool or None
+        Whether some candidate meets it, the other constraints aside; None if not known.
+    """
+
+    constraint: str
+    value: float | None
+    holds: bool
+    binding: bool
+    short: float
+    reachable: float | None
+    alone: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionRule(OperatingPoint):
+    """How scores become decisions, and how good that was where it was chosen.
+
+    The operating point itself (``kind``, ``threshold``, …) is described in :class:`OperatingPoint`.
+
+    Attributes
+    ----------
+    goal : Goal
+    feasible : bool
+        Whether every constraint held on these rows.
+    value : float or None
+        The objective there; None where it is an empty rate.
+    held : tuple of Held
+    rows : int
+    search : str
+        "exact", or how the search was cut short.
+    frontier : Frontier or None
+        The trade-off along the threshold.
+    chosen_on : Fingerprint or None
+        Of the rows it was chosen on.
+    groups : tuple of (column, values)
+        The groups that the goal speaks of, as those rows (and reference rows) showed them.
+    certificate : Certificate or None
+        Where it was chosen with proof: what was proven, on these same rows.
+    touched : list of Fingerprint
+        Of other rows that are used up for it: the reference rows of a proof, and those it has been
+        certified on since; :func:`setpoint.certify` adds to it.
+    """
+
+    goal: Goal
+    feasible: bool
+    value: float | None
+    rows: int
+    held: tuple[Held, ...] = ()
+    search: str = "exact"
+    frontier: Frontier | None = None
+    chosen_on: Fingerprint | None = None
+    groups: Groups = ()
+    certificate: Certificate | None = None
+    touched: list[Fingerprint] = field(default_factory=list, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Hold the parts that the kind of rule needs; what is touched is this rule's own."""
+        super().__post_init__()
+        object.__setattr__(self, "touched", list(self.touched))
+
+    @property
+    def proven(self) -> bool:
+        """Whether it was chosen with proof that every constraint holds on rows like these."""
+        return self.certificate is not None and self.certificate.proven
+
+    @property
+    def seen(self) -> tuple[Fingerprint, ...]:
+        """All rows it has been chosen or certified on."""
+        own = () if self.chosen_on is None else (self.chosen_on,)
+        return (*own, *self.touched)
+
+    # --- words -------------------------------------------------------------------------------
+
+    @property
+    def binding(self) -> tuple[str, ...]:
+        """The constraints that cost something."""
+        return tuple(h.constraint for h in self.held if h.binding)
+
+    def sentence(self) -> str:
+        """One sentence: what was reached, or why it could not be."""
+        if self.value is None:
+            return f"NOT FEASIBLE: {self.obstacle()}."
+        values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
+        pairs = zip(self.held, values, strict=True)
+        held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
+        reached = f"{self.goal.objective} {self.value:.4g}{held}"
+        if self.feasible:
+            return f"{reached} on {self.rows:,} rows."
+        return f"NOT FEASIBLE: {self.obstacle()}. The rule comes nearest: {reached}."
+
+    def obstacle(self) -> str:
+        """Why the goal is not met; empty where it is."""
+        if self.feasible:
+            return ""
+        if self.value is None:
+            return f"{self.goal.objective} is an empty rate at every candidate"
+        names = listing(h.constraint for h in self.held)
+        alone = [h for h in self.held if h.alone is False]
+        if alone:
+            return "; ".join(map(_never, alone))
+        if any(h.alone is None for h in self.held) or self.search != "exact":
+            return f"no rule was found that meets {names}; the search did not see every rule"
+        if len(self.held) == 1:
+            return f"{self.goal.objective} is an empty rate wherever {names} holds"
+        return f"{names} can each be met, not together"
+
+    def __str__(self) -> str:
+        return f"{self.goal}\n{self.operating_point()}\n{self.sentence()}"
+
+    # --- files -------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; infinities are strings."""
+        return {
+            "format": FORMAT,
+            "goal": str(self.goal),
+            **self.point_to_json(),
+            "feasible": self.feasible,
+            "value": number_to(self.value),
+            "rows": self.rows,
+            "held": [
+                {f.name: number_to(getattr(h, f.name)) for f in fields(Held)} for h in self.held
+            ],
+            "search": self.search,
+            "frontier": None if self.frontier is None else self.frontier.to_json(),
+            "chosen_on": None if self.chosen_on is None else self.chosen_on.to_json(),
+            "certificate": None if self.certificate is None else self.certificate.to_json(),
+            "touched": [f.to_json() for f in self.touched],
+            "groups": [[name, list(values)] for name, values in self.groups],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DecisionRule:
+        """Read what :meth:`to_json` wrote."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise FileError(f'this is not a rule: it lacks "format": "{FORMAT}"')
+        try:
+            frontier, chosen, proof = (
+                data.get(name) for name in ("frontier", "chosen_on", "certificate")
+            )
+            return cls(
+                **cls.point_from_json(data),
+                goal=Goal.parse(data["goal"]),
+                feasible=data["feasible"] is True,
+                value=number_from(data["value"]),
+                rows=int(data["rows"]),
+                held=tuple(
+                    Held(**{name: number_from(value) for name, value in h.items()})
+                    for h in data["held"]
+                ),
+                search=data["search"],
+                frontier=None if frontier is None else Frontier.from_json(frontier),
+                chosen_on=None if chosen is None else Fingerprint.from_json(chosen),
+                certificate=None if proof is None else Certificate.from_json(proof),
+                touched=[Fingerprint.from_json(f) for f in data.get("touched", ())],
+                groups=tuple((name, tuple(values)) for name, values in data.get("groups", ())),
+            )
+        except SetpointError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FileError(f"this rule is damaged: {error!r}. Tune again") from error
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the rule as JSON (temporary name, then rename)."""
+        return write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DecisionRule:
+        """Read a rule that :meth:`save` wrote; nothing in the file is executed."""
+        return opened(path, "a rule", cls.from_json)
+
+
+def _never(held: Held) -> str:
+    nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
+    return f"{held.constraint} is reached by no candidate{nearest}"

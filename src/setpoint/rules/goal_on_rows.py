@@ -1,0 +1,159 @@
+"""A goal met with rows: ground objective and constraints, and what they read at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from setpoint._core.errors import GoalError
+from setpoint.expressions import (
+    Columns,
+    Constraint,
+    Curve,
+    Domain,
+    Expression,
+    Scan,
+    Total,
+    scan,
+)
+from setpoint.expressions.candidate_scan import Candidates
+from setpoint.expressions.constraint import SLACK
+from setpoint.expressions.rows.row_events import KEPT
+from setpoint.goals import Goal, lower
+from setpoint.rules.decision_rule import DecisionRule, Held
+
+
+@dataclass(frozen=True)
+class Point:
+    """The objective and the constraints at one candidate."""
+
+    value: float | None
+    sides: tuple[float | None, ...]
+    excess: tuple[float, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the objective is defined and every constraint holds."""
+        return self.value is not None and all(e <= SLACK for e in self.excess)
+
+    def rank(self, sign: int) -> tuple[bool, float, float]:
+        """Sorts candidates: feasible ones by objective, the others by their largest excess."""
+        merit = float("-inf") if self.value is None else sign * self.value
+        return self.feasible, 0.0 if self.feasible else -max(self.excess, default=0.0), merit
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A goal over columns, ready to be searched."""
+
+    goal: Goal
+    columns: Columns
+    objective: Expression
+    constraints: tuple[Constraint, ...]
+
+    @classmethod
+    def ground(cls, goal: Goal, columns: Columns) -> Problem:
+        """Expand the goal over the columns."""
+        domain = Domain(columns)
+        constraints = tuple(
+            Constraint(c.left.expand(domain), c.op, c.right.expand(domain))
+            for c in goal.constraints
+        )
+        return cls(goal, columns, goal.objective.expand(domain), constraints)
+
+    @classmethod
+    def meet(cls, goal: Goal, columns: Columns, abstaining: bool = False) -> Problem:
+        """The same for a search; what no choice of decisions can move is refused."""
+        problem = cls.ground(lower(goal), columns)
+        written = (problem.goal.objective, *problem.goal.constraints)
+        parts = ((problem.objective,), *(c.sides for c in problem.constraints))
+        for text, sides in zip(written, parts, strict=True):
+            leaves = [leaf for side in sides for leaf in side.leaves()]
+            _moved_by_decisions(text, leaves, abstaining)
+        return problem
+
+    def scan(self, candidates: Candidates) -> Scan:
+        """Read everything at every candidate."""
+        return scan(candidates, self.objective, self.goal.sign, self.constraints)
+
+    def leaves(self) -> dict[Any, None]:
+        """All leaves of the objective and the constraints."""
+        return self._leaves
+
+    @cached_property
+    def _leaves(self) -> dict[Any, None]:
+        parts = [self.objective, *(side for c in self.constraints for side in c.sides)]
+        return dict.fromkeys(leaf for part in parts for leaf in part.leaves())
+
+    def at(self, env: Mapping[Any, Any]) -> Point:
+        """What is read from one set of totals."""
+        value = self.objective.read(env)
+        judged = [c.judge(env) for c in self.constraints]
+        return Point(
+            float(value.value) if value.defined else None,
+            tuple(float(j.value) if j.defined else None for j in judged),
+            tuple(float(j.excess) if j.defined else float("inf") for j in judged),
+        )
+
+    def judge(self, decided: Columns) -> Point:
+        """What is read from columns with decisions."""
+        return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
+
+    def rule(self, kind: str, point: Point, held: tuple[Held, ...], **parts: Any) -> DecisionRule:
+        """The rule of a point of this problem; ``parts`` are what its kind needs."""
+        return DecisionRule(
+            goal=self.goal,
+            task=self.columns.task,
+            kind=kind,
+            feasible=point.feasible,
+            value=point.value,
+            rows=self.columns.size,
+            held=held,
+            **parts,
+        )
+
+    def _short(self, j: int, excess: float) -> float:
+        """The excess in the units of the metric: the scale of ``Constraint.judge`` undone."""
+        if excess <= SLACK:
+            return 0.0
+        right = self.constraints[j].right
+        return excess if right.needs() else excess * max(1.0, abs(float(right.read({}).value)))
+
+    def held(
+        self,
+        point: Point,
+        reachable: Sequence[float | None],
+        alone: Sequence[bool | None],
+        binding: Sequence[bool],
+    ) -> tuple[Held, ...]:
+        """The record of each constraint."""
+        return tuple(
+            Held(
+                constraint=str(text),
+                value=point.sides[j],
+                holds=point.excess[j] <= SLACK,
+                binding=binding[j],
+                short=self._short(j, point.excess[j]),
+                reachable=reachable[j],
+                alone=alone[j],
+            )
+            for j, text in enumerate(self.goal.constraints)
+        )
+
+
+def _moved_by_decisions(text: object, leaves: list[Any], abstaining: bool) -> None:
+    curves = [leaf for leaf in leaves if isinstance(leaf, Curve)]
+    if curves:
+        raise GoalError(
+            f'"{text}" judges scores, and no operating point can change it; tune a goal on '
+            "decisions, such as recall, precision, f1 or cost"
+        )
+    about = any(leaf.event.about(KEPT) for leaf in leaves if isinstance(leaf, Total))
+    if about and not abstaining:
+        raise GoalError(
+            f'"{text}" is about abstaining, and this rule decides every row; kind="abstain" may not'
+        )
+    if all(isinstance(leaf, Total) and leaf.threshold_free() for leaf in leaves):
+        raise GoalError(f'"{text}" does not depend on the decisions; there is nothing to choose')

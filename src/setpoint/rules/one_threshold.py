@@ -1,0 +1,116 @@
+"""One threshold for all rows: exact over every distinct score, in one sort."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setpoint.expressions import Scan, Sweep
+from setpoint.expressions.candidate_scan import Candidates
+from setpoint.expressions.constraint import SLACK
+from setpoint.rules.decision_rule import DecisionRule, Held
+from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.tradeoff_curve import Frontier, spread_over
+
+
+def best_threshold(problem: Problem) -> tuple[Point, float]:
+    """What is read at the best threshold, and that threshold."""
+    sweep = Sweep(problem.columns)
+    index, _ = problem.scan(sweep).choose()
+    return _point(problem, sweep, index), float(sweep.thresholds[index])
+
+
+def tune_threshold(
+    problem: Problem, sweep: Sweep | None = None, index: int | None = None
+) -> DecisionRule:
+    """The best threshold, exactly: every candidate is looked at; or the one at an index."""
+    sweep = Sweep(problem.columns) if sweep is None else sweep
+    found = judged(problem, sweep, index)
+    threshold = float(sweep.thresholds[found.index])
+    frontier = _frontier(problem, sweep, found.readings, [found.index, *found.nearest])
+    parts = {"threshold": threshold, "frontier": frontier}
+    return problem.rule("threshold", found.point, found.held, **parts)
+
+
+def threshold_rule(problem: Problem, sweep: Sweep, index: int) -> DecisionRule:
+    """The rule of one candidate, as it fares on these rows."""
+    point = _point(problem, sweep, index)
+    unknown = [None] * len(problem.constraints)
+    held = problem.held(point, unknown, unknown, [False] * len(unknown))
+    return problem.rule("threshold", point, held, threshold=float(sweep.thresholds[index]))
+
+
+class Judged(NamedTuple):
+    """The best of many candidates, and how each constraint fares among them.
+
+    ``nearest`` is the candidate that comes nearest to each constraint.
+    """
+
+    index: int
+    feasible: bool
+    point: Point
+    held: tuple[Held, ...]
+    nearest: list[int]
+    readings: Scan
+
+
+def judged(problem: Problem, candidates: Candidates, index: int | None = None) -> Judged:
+    """Look at every candidate; choose the best; say what is reachable and what binds.
+
+    With ``index`` that one is taken.
+    """
+    readings = problem.scan(candidates)
+    best, feasible = readings.choose()
+    if index is None:
+        index = best
+    else:
+        feasible = bool(readings.feasible()[index])
+    point = _point(problem, candidates, index)
+    undefined = readings.merit == -np.inf
+    nearest = [int(np.argmin(np.where(undefined, np.inf, e))) for e in readings.excess]
+    reachable = [_point(problem, candidates, i).sides[j] for j, i in enumerate(nearest)]
+    pairs = zip(readings.excess, nearest, strict=True)
+    alone = [bool(e[i] <= SLACK and not undefined[i]) for e, i in pairs]
+    binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
+    plain = [not c.right.needs() for c in problem.constraints]
+    reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]
+    held = problem.held(point, reachable, alone, binding)
+    return Judged(index, feasible, point, held, nearest, readings)
+
+
+def _point(problem: Problem, candidates: Candidates, index: int) -> Point:
+    env = {}
+    for leaf in problem.leaves():
+        state = candidates.state(leaf, index, index + 1)
+        env[leaf] = float(np.ravel(state)[0])
+    return problem.at(env)
+
+
+def _improves_without(readings: Scan, j: int, index: int) -> bool:
+    """Whether the objective would be better if constraint j were dropped."""
+    best = readings.best(readings.feasible(leaving_out=j))
+    return best is not None and bool(readings.merit[best] > readings.merit[index] + SLACK)
+
+
+def _frontier(problem: Problem, sweep: Sweep, readings: Scan, also: list[int]) -> Frontier:
+    """The trade-off at some hundred candidates, the chosen one among them."""
+    indices = np.union1d(spread_over(sweep.size), np.array(also, np.int64))
+    env = {leaf: sweep.at(leaf, indices) for leaf in problem.leaves()}
+    judged = [constraint.judge(env) for constraint in problem.constraints]
+    return Frontier(
+        objective=str(problem.goal.objective),
+        constraints=tuple(map(str, problem.goal.constraints)),
+        thresholds=tuple(sweep.thresholds[indices].astype(float).tolist()),
+        values=_column(*problem.objective.read(env), indices.size),
+        sides=tuple(_column(j.value, j.defined, indices.size) for j in judged),
+        feasible=tuple(readings.feasible()[indices].tolist()),
+    )
+
+
+def _column(values: Any, defined: Any, size: int) -> tuple[float | None, ...]:
+    """Values as a column, None where they are not defined."""
+    pairs = zip(
+        np.broadcast_to(values, size).tolist(), np.broadcast_to(defined, size).tolist(), strict=True
+    )
+    return tuple(float(value) if ok else None for value, ok in pairs)

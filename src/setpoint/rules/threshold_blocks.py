@@ -1,0 +1,248 @@
+"""Several thresholds at once: one per group of rows, or one per label.
+
+A block is a part of the data with a threshold of its own. Every total is a sum over blocks, so with
+the others held still, one block's threshold is searched exactly by one sweep, and two blocks' by a
+grid. If all combinations are few enough they are all looked at and the answer is exact; otherwise
+pairs of blocks are improved in turn, from several starts, and the rule says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from setpoint._core.errors import DataError, GoalError
+from setpoint.expressions import Columns, Label, Sweep, Task, Total
+from setpoint.expressions.rows.row_events import (
+    ACTUAL,
+    CORRECT,
+    DECIDED,
+    EVERYTHING,
+    Event,
+    Literal,
+    actual,
+    decided,
+    not_actual,
+)
+from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.tradeoff_curve import spread_over
+
+FEW = 2_000_000  # combinations that are all looked at
+EXACT, LOCAL = "exact", "local search over pairs of thresholds"
+GRID = 160  # candidates a side when two blocks are searched together
+ROUNDS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One part of the data: its name, its sweep, and how a leaf reads in it."""
+
+    name: Label
+    sweep: Sweep
+    own: Callable[[Any], Total | None]
+
+
+def group_blocks(columns: Columns, by: str) -> list[Block]:
+    """One block per value of a group column."""
+    blocks = []
+    for value in columns.group_values(by):
+        rows = columns.group(by) == value
+        if not rows.any():
+            raise DataError(f"no row has {by}={value!r}; a threshold of its own needs rows")
+        part = columns.take(rows)
+
+        def own(leaf: Total, value: Label = value) -> Total | None:
+            here = {x.value for x in leaf.event.about(by)}
+            return Total(leaf.event.without(by)) if here <= {value} else None
+
+        blocks.append(Block(value, Sweep(part), own))
+    return blocks
+
+
+def label_blocks(columns: Columns) -> list[Block]:
+    """One block per label of a multilabel task."""
+    scores = np.asarray(columns.scores)
+    blocks = []
+    for index, label in enumerate(columns.classes):
+        part = Columns(
+            Task(),
+            columns.actual[:, index],
+            scores=scores[:, index],
+            weight=columns.weight,
+            groups=columns.groups,
+        )
+
+        def own(leaf: Total, label: Label = label) -> Total | None:
+            said = leaf.event.about(DECIDED, ACTUAL, CORRECT)
+            if any(x.column == CORRECT and x.value is None for x in said):
+                raise GoalError(
+                    "accuracy of a multilabel task asks for all labels at once and does not add up "
+                    "over labels; tune hamming_loss, macro(accuracy), micro(f1) or macro(f1)"
+                )
+            if {x.value for x in said} != {label}:
+                return None
+            plain = frozenset(Literal(x.column, None, x.holds) for x in said)
+            return Total(Event(plain | leaf.event.without(DECIDED, ACTUAL, CORRECT).literals))
+
+        blocks.append(Block(label, Sweep(part), own))
+    return blocks
+
+
+class Terrain:
+    """Every leaf's total at every position of every block, and the leaves no decision moves."""
+
+    def __init__(self, problem: Problem, blocks: Sequence[Block]) -> None:
+        self.problem = problem
+        self.sizes = tuple(b.sweep.size for b in blocks)
+        self._constant: dict[Any, float] = {}
+        self._along: dict[Any, dict[int, np.ndarray]] = {}
+        for leaf in problem.leaves():
+            if leaf.threshold_free():
+                self._constant[leaf] = problem.columns.total(leaf.event)
+                continue
+            mine = ((i, b, b.own(leaf)) for i, b in enumerate(blocks))
+            self._along[leaf] = {
+                i: np.broadcast_to(b.sweep.state(own, 0, b.sweep.size), b.sweep.size)
+                for i, b, own in mine
+                if own is not None
+            }
+
+    def mesh(self, place: Sequence[int], moving: Mapping[int, np.ndarray]) -> Mesh:
+        """All combinations of some positions of the moving blocks, the others held still."""
+        still = {
+            leaf: float(sum(a[place[i]] for i, a in along.items() if i not in moving))
+            for leaf, along in self._along.items()
+        }
+        parts = {
+            leaf: {i: along[i][moving[i]] for i in moving if i in along}
+            for leaf, along in self._along.items()
+        }
+        return Mesh(self._constant, still, parts, tuple(moving), tuple(moving.values()))
+
+    def point(self, place: Sequence[int]) -> Point:
+        """The goal at one position of each block."""
+        env = {
+            leaf: float(sum(a[place[i]] for i, a in d.items())) for leaf, d in self._along.items()
+        }
+        return self.problem.at(self._constant | env)
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Candidates: combinations of positions, as totals still + Σ over moving blocks."""
+
+    constant: Mapping[Any, float]
+    still: Mapping[Any, float]
+    parts: Mapping[Any, Mapping[int, np.ndarray]]
+    moving: tuple[int, ...]
+    positions: tuple[np.ndarray, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of positions of each moving block."""
+        return tuple(p.size for p in self.positions)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return int(np.prod(self.shape))
+
+    def state(self, leaf: Any, start: int, stop: int) -> Any:
+        """The leaf's total at combinations ``start:stop``."""
+        if leaf in self.constant:
+            return self.constant[leaf]
+        total: Any = self.still[leaf]
+        index = np.unravel_index(np.arange(start, stop), self.shape)
+        for where, block in zip(index, self.moving, strict=True):
+            if block in self.parts[leaf]:
+                total = total + self.parts[leaf][block][where]
+        return total
+
+    def unravel(self, place: Sequence[int], index: int) -> list[int]:
+        """The position of every block at a combination."""
+        moved = list(place)
+        where = np.unravel_index(index, self.shape)
+        for block, positions, i in zip(self.moving, self.positions, where, strict=True):
+            moved[block] = int(positions[i])
+        return moved
+
+
+def search(problem: Problem, blocks: Sequence[Block]) -> tuple[list[int], str]:
+    """The best position of each block, and how it was searched."""
+    terrain = Terrain(problem, blocks)
+    start = [0] * len(blocks)
+    if np.prod([float(size) for size in terrain.sizes]) <= FEW:
+        mesh = terrain.mesh(start, {b: np.arange(size) for b, size in enumerate(terrain.sizes)})
+        return mesh.unravel(start, problem.scan(mesh).choose()[0]), EXACT
+    climb = _Climb(problem, terrain)
+    starts = climb.best_of(_starts(blocks))
+    return max(map(climb.from_start, starts), key=climb.rank), LOCAL
+
+
+def _starts(blocks: Sequence[Block]) -> list[list[int]]:
+    """Places where all blocks are alike: in threshold, share decided, recall, FPR or precision."""
+    pooled = np.unique(np.concatenate([b.sweep.thresholds[1:] for b in blocks]))[::-1]
+    places = [
+        [int(np.searchsorted(-b.sweep.thresholds, -t, "right")) - 1 for b in blocks]
+        for t in pooled[spread_over(pooled.size, 64)]
+    ]
+    rates = ((decided, EVERYTHING), (decided, actual), (decided, not_actual), (actual, decided))
+    for of, given in rates:
+        levels = [_level(block.sweep, of & given, given) for block in blocks]
+        aims = np.r_[np.geomspace(1e-3, 0.1, 12), np.linspace(0.12, 1, 45)]
+        places += [[int(np.abs(along - aim).argmin()) for along in levels] for aim in aims]
+    return places
+
+
+def _level(sweep: Sweep, of: Event, given: Event) -> np.ndarray:
+    """A rate along the positions of a block, such as its recall."""
+    top, bottom = (np.asarray(sweep.state(Total(e), 0, sweep.size)) for e in (of, given))
+    return np.broadcast_to(top / np.maximum(bottom, 1e-300), sweep.size)
+
+
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """Improve one block, then two at a time, until nothing moves."""
+
+    problem: Problem
+    terrain: Terrain
+
+    def rank(self, place: Sequence[int]) -> tuple:
+        return self.terrain.point(place).rank(self.problem.goal.sign)
+
+    def best_of(self, places: list[list[int]], count: int = 4) -> list[list[int]]:
+        """The best few places that differ."""
+        different = list({tuple(p): p for p in places}.values())
+        return sorted(different, key=self.rank, reverse=True)[:count]
+
+    def from_start(self, place: list[int]) -> list[int]:
+        """Climb until no single block and no pair of blocks improves."""
+        blocks = range(len(place))
+        pairs = list(combinations(blocks, 2) if len(place) <= 8 else pairwise(blocks))
+        for _ in range(ROUNDS):
+            before = self.rank(place)
+            for block in blocks:
+                place = self._improve(place, (block,))
+            for pair in pairs:
+                place = self._improve(place, pair)
+            if self.rank(place) <= before:
+                break
+        return place
+
+    def _improve(self, place: list[int], moving: tuple[int, ...]) -> list[int]:
+        near = {b: self._near(place[b], self.terrain.sizes[b], len(moving)) for b in moving}
+        mesh = self.terrain.mesh(place, near)
+        moved = mesh.unravel(place, self.problem.scan(mesh).choose()[0])
+        return moved if self.rank(moved) > self.rank(place) else place
+
+    @staticmethod
+    def _near(position: int, size: int, blocks: int) -> np.ndarray:
+        """All positions of one block; of a pair, a grid that is dense around the present one."""
+        if blocks == 1 or size <= GRID:
+            return np.arange(size)
+        around = np.arange(max(0, position - GRID // 4), min(size, position + GRID // 4))
+        return np.union1d(spread_over(size, GRID // 2), around)

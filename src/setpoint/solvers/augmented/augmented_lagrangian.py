@@ -1,0 +1,324 @@
+"""Augmented Lagrangian: prices for constraints, and a quadratic that holds x near to them.
+
+    minimise f(x)  subject to  c(x) <= 0,  e(x) = 0,  low <= x <= high;       v = (c, e)
+
+    L(x, λ) = f + ½ Σ ρⱼ (vⱼ + λⱼ/ρⱼ)²₊,      λ ← [λ + ρ v]₊
+
+with *batches*, where f and v are means over them: steps of Adam on one batch after another, prices
+that follow (:mod:`setpoint.solvers.augmented.minibatch_epochs`); without: rounds of L-BFGS-B with exact
+values (:mod:`setpoint.solvers.augmented.exact_rounds`), for a smooth problem of too many variables or
+constraints for a quadratic program in each step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint._core.errors import DataError, KindError
+from setpoint._core.reals import is_real
+from setpoint.programs.constrained_problem import Bounds
+from setpoint.solvers.augmented.exact_rounds import Rounds
+from setpoint.solvers.augmented.mean_functions import Balance, LostError, Values, Whole
+from setpoint.solvers.augmented.meter import EndError, Meter
+from setpoint.solvers.augmented.minibatch_epochs import Epochs, Feed
+from setpoint.solvers.first_order import FirstOrder
+
+EXACT, NOISY = 1e-8, 1e-3  #: what may be left of a constraint or of a gradient, by default
+NEAR = 10.0  #: times the feasibility: slack up to which a constraint with a price is active
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What a callback is told after an epoch or a round.
+
+    Attributes
+    ----------
+    iteration, evaluations : int
+    fun, violation : float
+        At the best point so far.
+    seconds : float
+    state : dict
+        To go on from.
+    """
+
+    iteration: int
+    evaluations: int
+    fun: float
+    violation: float
+    seconds: float
+    state: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Augmented:
+    """The best point, and how far it is a solution.
+
+    Attributes
+    ----------
+    x : list of torch.Tensor
+        The parts.
+    fun, violation, kkt : float
+        F, the greatest max(c, 0) or |e|, ‖∇f + Jᵀ λ − z_low + z_high‖; over all batches.
+    noise : float
+        The standard error of that gradient, were the batches drawn at random; 0 for one batch.
+    inequalities, equalities, low, high : numpy.ndarray
+        The multipliers, of c (p,), e (q,) and the bounds (n,).
+    success : bool
+    status : str
+    iterations, evaluations, gradients : int
+        Steps, calls of the functions, and gradients taken.
+    seconds : float
+    state : dict
+    """
+
+    x: list[Tensor]
+    fun: float
+    violation: float
+    kkt: float
+    noise: float
+    inequalities: np.ndarray
+    equalities: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    success: bool
+    status: str
+    iterations: int
+    evaluations: int
+    gradients: int
+    seconds: float
+    state: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian:
+    """The augmented Lagrangian, in epochs over batches or in rounds of exact values.
+
+    Parameters
+    ----------
+    rate : float
+        The learning rate at first; it falls along a half cosine. In the units of x.
+    optimiser : {"adam", "sgd", "adamw"}
+    epochs : int
+        Times through the batches.
+    steps : int, optional
+        Batches of an epoch; all of them by default, 100 where batches is a callable.
+    rho : float
+        ρ, as a multiple of the natural one, :func:`setpoint.solvers.augmented.penalty_weight.natural`.
+    growth : float
+        By what ρ grows where a violation does not fall.
+    clip : float
+        Largest norm of a gradient.
+    every : int
+        Epochs from one judging of candidates on all batches to the next.
+    corrected : bool
+        Whether v̂ is moved along with x, which takes one more call a step. Turn it off where the
+        functions draw noise of their own (dropout): it would be added up.
+    rounds : int
+        Of exact values.
+    """
+
+    rate: float = 0.05
+    optimiser: str = "adam"
+    epochs: int = 50
+    steps: int | None = None
+    rho: float = 10.0
+    growth: float | None = None
+    clip: float = math.inf
+    every: int = 1
+    corrected: bool = True
+    rounds: int = 50
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "every", "rounds", *(["steps"] if self.steps is not None else [])):
+            x = getattr(self, name)
+            if not is_real(x) or x < 1 or x % 1:
+                raise KindError(f"{name}={x!r}: a whole number, 1 or more")
+        if not is_real(self.rho) or not 0 < self.rho < math.inf:
+            raise KindError(f"rho={self.rho!r}: a positive number")
+        if self.growth is not None and (
+            not is_real(self.growth) or not 1 <= self.growth < math.inf
+        ):
+            raise KindError(f"growth={self.growth!r}: a number, 1 or more, or None")
+        if not is_real(self.rate) or not 0 < self.rate < math.inf:
+            raise KindError(f"rate={self.rate!r}: a positive number")
+        _ = self.primal  # it checks the rest
+
+    @property
+    def primal(self) -> FirstOrder:
+        """The steps for x."""
+        return FirstOrder(self.rate, self.optimiser, weight_decay=0.0, clip=self.clip, final=1e-3)
+
+    def solve(
+        self,
+        values: Values,
+        parts: Sequence[Tensor],
+        *,
+        box: Sequence[Bounds] | None = None,
+        batches: Any = None,
+        tolerance: float | None = None,
+        feasibility: float | None = None,
+        max_evaluations: float | None = None,
+        max_seconds: float | None = None,
+        callback: Callable[[Pass], Any] | None = None,
+        resume: dict[str, Any] | None = None,
+        seed: int = 0,
+    ) -> Augmented:
+        """Solve from a start, or go on from the ``state`` of an earlier run.
+
+        Parameters
+        ----------
+        values : callable
+            (parts, batch) -> f scalar, c (p,), e (q,); ``batch`` is None where there are none.
+        parts : sequence of torch.Tensor
+            Where to start; not changed.
+        box : sequence of (low, high), optional
+            Bounds of each part, tensors that broadcast to it or None.
+        batches : iterable or callable, optional
+            See :class:`setpoint.solvers.augmented.minibatch_epochs.Feed`. Each counts the same.
+        tolerance, feasibility : float, optional
+            kkt over 1 + ‖∇f‖ at the start, and violation, up to which it is solved: 1e-8, or 1e-3
+            with batches. With batches a kkt within its noise is enough.
+        max_evaluations, max_seconds : number, optional
+            What is judged after a limit comes on top of it.
+        callback : callable, optional
+            Told a :class:`Pass` after each epoch or round; what is true of its answer ends the run.
+        resume : dict, optional
+        seed : int
+            Of the order of batches.
+        """
+        meter = Meter(values, max_evaluations, max_seconds)
+        try:
+            run = self._begun(meter, parts, box, batches, tolerance, feasibility, seed)
+        except LostError as lost:
+            return _nowhere(parts, f"{lost}; start where the functions have values", meter)
+        if resume is not None:
+            _fits(resume, run)
+            run.take_up(resume)
+        kept, why = run.state(), ""
+        last = self.epochs if isinstance(run, Epochs) else self.rounds
+        run.meter.open = False
+        try:
+            while run.number < last and not run.ended and not run.stuck:
+                run.advance()
+                kept = run.state()
+                told = run.number, run.meter.evaluations, run.best["f"], run.best["worst"]
+                if callback is not None and callback(Pass(*told, run.meter.spent, kept)):
+                    why = f"stopped by the callback after {run.count()}"
+                    break
+            run.meter.open = True
+            if not why:
+                run.finish()
+        except (EndError, LostError) as end:
+            why = str(end)
+        except KeyboardInterrupt:
+            why = f"interrupted after {run.count()}"
+        run.meter.open = True
+        return _concluded(run, kept, why)
+
+    def _begun(
+        self,
+        meter: Meter,
+        parts: Sequence[Tensor],
+        box: Sequence[Bounds] | None,
+        batches: Any,
+        tolerance: float | None,
+        feasibility: float | None,
+        seed: int,
+    ) -> Epochs | Rounds:
+        if not parts or not all(isinstance(p, Tensor) and p.is_floating_point() for p in parts):
+            raise DataError("parts is a sequence of one or more tensors of real numbers")
+        usual = EXACT if batches is None else NOISY
+        coarse = max(torch.finfo(part.dtype).eps for part in parts) ** 0.5
+        coarse = coarse if coarse > 1e-6 else 0.0
+        near = max(usual if tolerance is None else tolerance, 10 * coarse)
+        kept = max(usual if feasibility is None else feasibility, coarse / 10)
+        held = [(None, None)] * len(parts) if box is None else list(box)
+        if batches is None:
+            return Rounds(self, Whole(meter, [None], held), meter, parts, kept, near)
+        feed = Feed(batches, self.steps, seed)
+        return Epochs(self, Whole(meter, feed.whole, held), feed, meter, parts, kept, near)
+
+
+def _fits(state: dict[str, Any], run: Epochs | Rounds) -> None:
+    shapes = [tuple(part.shape) for part in state.get("x", [])]
+    here = [tuple(part.shape) for part in run.best["x"]]
+    if state.get("kind") != run.kind or shapes != here:
+        raise DataError(
+            f"resume is the state of another problem, of kind {state.get('kind')!r} with shapes "
+            f"{shapes}; this one is of kind {run.kind!r} with shapes {here}"
+        )
+
+
+def _nowhere(parts: Sequence[Tensor], why: str, meter: Meter) -> Augmented:
+    """The start, where the functions have no value there."""
+    x, none = [part.detach().clone() for part in parts], np.zeros(0)
+    spent = meter.evaluations, meter.gradients, meter.spent
+    no = math.nan
+    return Augmented(x, no, no, no, no, none, none, none, none, False, why, 0, *spent, {})
+
+
+def _balance(run: Epochs | Rounds) -> Balance:
+    """The conditions at the best point, with the better of two readings of the multipliers."""
+    best, slack = run.best, run.feasibility
+    paid = best["paid"]
+    active = run.equal | (best["v"] >= -slack) | ((paid > 0) & (best["v"] >= -NEAR * slack))
+    return run.whole.balance(best["x"], paid, active, run.equal, slack)
+
+
+def _concluded(run: Epochs | Rounds, state: dict[str, Any], why: str) -> Augmented:
+    best = run.best
+    found = _balance(run)
+    limit = run.tolerance * run.steepest
+    noisy = found.residual > limit and found.residual <= found.noise
+    optimal = found.residual <= limit or noisy
+    held = best["worst"] <= run.feasibility
+    run.ended |= optimal and held
+    paid, count = found.paid.double().cpu().numpy(), int((~run.equal).sum())
+    low, high = (side.numpy() for side in found.held())
+    return Augmented(
+        best["x"],
+        best["f"],
+        best["worst"],
+        found.residual,
+        found.noise,
+        paid[:count],
+        paid[count:],
+        low,
+        high,
+        optimal and held,
+        _status(run, why, held, optimal, found, noisy),
+        run.step,
+        run.meter.evaluations,
+        run.meter.gradients,
+        run.meter.spent,
+        state,
+    )
+
+
+def _status(
+    run: Epochs | Rounds, why: str, held: bool, optimal: bool, found: Balance, noisy: bool
+) -> str:
+    worst = run.best["worst"]
+    keeps = (
+        f"keeps every constraint within {run.feasibility:g}"
+        if held
+        else f"breaks a constraint by {worst:.3g}"
+    )
+    if optimal:
+        within = (
+            f"kkt {found.residual:.2g} is within the noise of the batches, {found.noise:.2g}"
+            if noisy
+            else f"kkt is {found.residual:.2g}"
+        )
+    else:
+        noise = f" (noise of the batches {found.noise:.2g})" if found.noise else ""
+        within = f"kkt is still {found.residual:.2g}{noise}"
+    end = why or run.ending()
+    return f"{end}; the best point {keeps}, and its {within}"
