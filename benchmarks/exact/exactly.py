@@ -13,7 +13,7 @@ from benchmarks.exact.aims import counted
 from benchmarks.exact.ways import Scored, by_net
 from benchmarks.implicit.rows import Split
 from benchmarks.portfolio.tables import Aim
-from setpoint.fit.exact import Solved, fit_exact
+from setpoint.fit.network.exact_run import Solved, fit_exact
 from setpoint.methods import Exact
 
 #: gradient steps of its penalty, which cross-entropy that is trained on gets as well

@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics import precision_score, recall_score
 
 import setpoint as sp
-from setpoint.cli import experiment
 from setpoint.cli.commands import demo as demo_module
-from setpoint.cli.experiment import SecondLook
+from setpoint.cli.commands import demo as experiment
+from setpoint.cli.commands.demo import SecondLook
 
 
 @pytest.fixture

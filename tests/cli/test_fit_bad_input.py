@@ -326,7 +326,7 @@ def test_a_planted_pickle_is_not_run(run, run_folder, new_rows, tmp_path):
     shutil.copytree(run_folder[0], folder)
     model = next(iter((folder / "models").iterdir()))
     model.write_bytes(pickle.dumps(Planted()))
-    from setpoint.fit.manifest import digest
+    from setpoint._core.files import digest
 
     seal = json.loads((folder / "manifest.json").read_text())
     seal["files"][f"models/{model.name}"] = digest(model)

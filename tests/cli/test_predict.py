@@ -10,7 +10,7 @@ import pytest
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
-from setpoint.cli import deciding
+from setpoint.cli.commands import predict as deciding
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from setpoint.datasets import Features, Schema
-from setpoint.datasets._written import numbers_of
+from setpoint.datasets.columns.cell_values import numbers_of
 from setpoint.datasets.columns.dates import PARTS, expand, read
 
 N = 60

@@ -14,8 +14,7 @@ from scipy.stats import norm
 from tests.oracles.tune import METRICS12, brute_tune, counts_at, thresholds
 
 import setpoint as sp
-from setpoint.decisions.diagnose import diagnose
-from setpoint.decisions.diagnosis import Diagnosis
+from setpoint.decisions.diagnose import Diagnosis, diagnose
 from setpoint.goals.constraint_bound import Asked
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import setpoint as sp
-from setpoint.decisions.quick import quick_point
 from setpoint.expressions import Task, take_in
+from setpoint.rules.one_threshold import quick_point
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from setpoint import DataError, KindError
+from setpoint.decisions.plots import plot_risk_coverage
 from setpoint.decisions.risk_coverage import RiskCoverage, risk_coverage, selective_errors
-from setpoint.decisions.selective_plots import plot_risk_coverage
 
 ALPHAS = {0.1: Fraction(1, 10), 0.5: Fraction(1, 2), 1.0: Fraction(1)}
 RANDOM = np.random.default_rng(0)

@@ -12,8 +12,7 @@ from torch import nn
 
 import setpoint as sp
 from setpoint._core.errors import DataError, FileError, GoalError, SetpointError
-from setpoint.fit.exact import fit_exact
-from setpoint.fit.last_layer import last_layer
+from setpoint.fit.network.exact_run import fit_exact, last_layer
 from setpoint.goals import Task
 from setpoint.methods import Exact
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from tests.oracles.linear_instances import GOALS, instance
 
 import setpoint as sp
-from setpoint.fit.exact import fit_exact
+from setpoint.fit.network.exact_run import fit_exact
 from setpoint.methods import Exact
 from setpoint.programs import Problem
 from setpoint.solvers import ExactPenalty, Sqp

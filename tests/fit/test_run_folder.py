@@ -267,7 +267,7 @@ def called(module, name, *arguments):
         ("os", "system"),
         ("gzip", "GzipFile"),
         ("pathlib", "Path"),
-        ("setpoint.fit.manifest", "gathered"),
+        ("setpoint._core.files", "gathered"),
         ("sklearn.utils._testing", "check_output"),
         ("sklearn.nowhere", "GzipFile"),
         ("sklearn.datasets._covtype", "GzipFile"),

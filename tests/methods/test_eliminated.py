@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from setpoint.losses import GoalLoss
-from setpoint.methods.classes import HardClasses
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
-from setpoint.methods.confusion.soft_decisions import HardSteps
+from setpoint.methods.confusion.soft_decisions import HardClasses, HardSteps
 from setpoint.methods.costs import Costs
 from setpoint.methods.exact.elimination import FIRMNESS, EliminatedProgram, by_margin
 from setpoint.methods.method import ready

@@ -27,7 +27,7 @@ from tests.oracles.linear_instances import (
 from tests.oracles.linear_labelings import Fpor, Frop, Ofbs
 
 import setpoint as sp
-from setpoint.fit.exact import fit_exact
+from setpoint.fit.network.exact_run import fit_exact
 from setpoint.methods.exact.exact import Exact
 from setpoint.methods.exact.step_tie import apart, exceeds, falls_short
 

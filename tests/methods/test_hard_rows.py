@@ -11,9 +11,8 @@ import setpoint as sp
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
-from setpoint.methods.exact.hard_decisions import HardRows
-from setpoint.methods.monotone import directions
-from setpoint.methods.walk import walk
+from setpoint.methods.exact.hard_decisions import HardRows, walk
+from setpoint.methods.exact.step_tie import directions
 
 FPOR = "maximize recall subject to precision >= 0.8"
 GOALS = [FPOR, "maximize precision subject to recall >= 0.6", "maximize f1", "maximize mcc"]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import setpoint as sp
 from setpoint._core.errors import GoalError, KindError
 from setpoint.methods import Implicit, Lagrangian
-from setpoint.methods.balance import multipliers
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.implicit.implicit import multipliers
 from setpoint.methods.implicit.level_thresholds import best_threshold, level_thresholds, tail
 from setpoint.methods.implicit.threshold_search import search_shifts, search_slots
-from setpoint.methods.pool import Pool, Rows
+from setpoint.methods.implicit.threshold_tracker import Pool, Rows
 from setpoint.methods.portfolio import EFFORTS, entries
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint.methods._sorting import Decay
-from setpoint.methods.pair_sums import TAILS, auroc_loss, average_precision_loss
+from setpoint.methods.pair_sums import TAILS, Decay, auroc_loss, average_precision_loss
 
 SURROGATES = ("squared-hinge", "laplace", "logistic")
 TOLERANCE = {"squared-hinge": 1e-11, "laplace": 1e-11, "logistic": 1e-9, "ap": 1e-10}

@@ -13,8 +13,16 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 import setpoint as sp
-from setpoint.methods.borders import exact_borders, hard_shares, listed, pull, soft_borders
-from setpoint.methods.implicit.query_ranking import query_objection, query_program, query_recovered
+from setpoint.methods.implicit.query_ranking import (
+    exact_borders,
+    hard_shares,
+    listed,
+    pull,
+    query_objection,
+    query_program,
+    query_recovered,
+    soft_borders,
+)
 from setpoint.training import RunningLoss
 
 RANKING = sp.Task.ranking()

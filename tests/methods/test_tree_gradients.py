@@ -12,10 +12,9 @@ from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint.boosting import LightGBMObjective, XGBoostObjective
 from setpoint.boosting.cost_gradients import TreeCosts, TreeEntropy, TreeWorth
 from setpoint.boosting.soft_set_gradients import TreeSoftSet
-from setpoint.boosting.tree_rows import TreeRows, spread, start_score, tree_rows
+from setpoint.boosting.tree_rows import TreeRows, coupled, spread, start_score, tree_rows
 from setpoint.goals import Goal, Task
 from setpoint.methods import Costs, SoftSet
-from setpoint.methods.tree_gradients import coupled
 from setpoint.surrogates import Sigmoid
 
 FLOOR = "maximize recall subject to precision >= 0.7"

@@ -16,7 +16,7 @@ from setpoint import DataError
 from setpoint.restoration.baselines import nearest
 from setpoint.restoration.baselines.nearest_image import distances
 from setpoint.restoration.operators import BlindBlur, Blur, Downsample, Inpaint, PhaseRetrieval
-from setpoint.restoration.operators.kernels import gaussian_kernel
+from setpoint.restoration.operators.blur import gaussian_kernel
 
 PRIOR = Shape((2, 8, 8))
 

@@ -12,8 +12,7 @@ from setpoint import DataError
 from setpoint.restoration.baselines import deep_image_prior
 from setpoint.restoration.baselines.hourglass import Hourglass, _Convolution, doubled
 from setpoint.restoration.operators import BlindBlur, Blur, Inpaint
-from setpoint.restoration.operators.blur import extend
-from setpoint.restoration.operators.kernels import gaussian_kernel
+from setpoint.restoration.operators.blur import extend, gaussian_kernel
 
 SMALL = {"width": 16, "inputs": 8}
 

@@ -16,7 +16,7 @@ from setpoint.restoration.baselines import dps, pnp
 from setpoint.restoration.baselines.blind_unknowns import Unknowns
 from setpoint.restoration.baselines.denoiser_diffusion import Diffusion
 from setpoint.restoration.operators import BlindBlur, Blur, gaussian_blur
-from setpoint.restoration.operators.kernels import gaussian_kernel
+from setpoint.restoration.operators.blur import gaussian_kernel
 from setpoint.restoration.priors.linear_gaussian import LinearPrior
 
 

@@ -14,14 +14,14 @@ from torch import Tensor
 from setpoint import DataError
 from setpoint.restoration.baselines import total_variation
 from setpoint.restoration.baselines.task_and_start import Space
-from setpoint.restoration.baselines.variation import (
+from setpoint.restoration.baselines.total_variation import (
     denoised,
     differences,
     gathered,
     total_variation_of,
 )
 from setpoint.restoration.operators import BlindBlur, Blur, Inpaint, gaussian_blur
-from setpoint.restoration.operators.kernels import gaussian_kernel
+from setpoint.restoration.operators.blur import gaussian_kernel
 
 WIDE = Space((1, 4, 4), -10.0, 10.0)
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import setpoint as sp
-from setpoint.restoration.energy import LEVELS, prior_energy
 from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.iterate_history import Watch
 from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.measurement.restoration_task import Outcome, Task
 from setpoint.restoration.methods import first_image as rough
 from setpoint.restoration.methods.fmplug import WarmSearch
+from setpoint.restoration.methods.regularisers import LEVELS, prior_energy
 from setpoint.restoration.operators import as_operator
 from setpoint.restoration.restore import restore
 

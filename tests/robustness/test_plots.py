@@ -10,7 +10,7 @@ from tests.robustness.stand_ins import exact, linear, problem
 
 import setpoint as sp
 from setpoint.robustness.evaluate import evaluate
-from setpoint.robustness.sheet import as_picture, chosen_rows
+from setpoint.robustness.plots import as_picture, chosen_rows
 
 
 @pytest.fixture(scope="module")

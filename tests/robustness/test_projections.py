@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from setpoint.robustness.attacks.distances import norms
-from setpoint.robustness.attacks.projections import project, reach
-from setpoint.robustness.multipliers import fill, root
+from setpoint.robustness.attacks.projections import fill, project, reach, root
 
 POWERS = [1.0, 1.5, 2.0, 3.0, math.inf]
 

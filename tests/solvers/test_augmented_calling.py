@@ -7,7 +7,7 @@ import torch
 
 from setpoint._core.errors import DataError
 from setpoint.solvers.augmented import AugmentedLagrangian
-from setpoint.solvers.augmented.calling import solved
+from setpoint.solvers.augmented.augmented_lagrangian import solved
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.steering import Box
 

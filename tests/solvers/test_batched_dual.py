@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
 from setpoint.solvers.batched.box_dual import box_dual
-from setpoint.solvers.batched.full import FullMemory
-from setpoint.solvers.batched.limited import LimitedMemory
+from setpoint.solvers.batched.hessian import FullMemory, LimitedMemory
 
 
 def drawn(seed, rows, sides, rank, scale):

@@ -12,7 +12,7 @@ from scipy.optimize import brentq, linprog, lsq_linear, minimize_scalar
 from setpoint._core.errors import DataError, KindError
 from setpoint.programs import Problem
 from setpoint.solvers import ExactPenalty, FirstOrder, PrimalDual, kkt
-from setpoint.solvers.least_forces import Resting, direct, spectral
+from setpoint.solvers.kkt import Resting, direct, spectral
 from setpoint.training.checkpoint import load_state, save_state
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

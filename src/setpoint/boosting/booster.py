@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from setpoint._core.errors import FileError, KindError, SetpointError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.datasets import split
 from setpoint.expressions import take_groups

@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import GoalError, KindError
-from setpoint.boosting.tree_rows import TreeRows
+from setpoint.boosting.tree_rows import TreeGradients, TreeRows
 from setpoint.goals import Goal, Task
 from setpoint.methods.costs import Costs
-from setpoint.methods.tree_gradients import TreeGradients
 
 SETTLING = 10.0  #: trees of plain log loss that the mean of the prices starts with
 RARELY = 1e-3  #: share of a class's rows that each mistake is taken to be made with, at least

@@ -18,7 +18,7 @@ import numpy as np
 from setpoint._core.errors import DataError, KindError
 from setpoint.boosting.cost_gradients import Threshold, TreeCosts, TreeEntropy
 from setpoint.boosting.soft_set_gradients import TreeSoftSet
-from setpoint.boosting.tree_rows import TreeRows, start_score, tree_rows
+from setpoint.boosting.tree_rows import TreeGradients, TreeRows, start_score, tree_rows
 from setpoint.expressions import take_groups
 from setpoint.goals import Goal, Task
 from setpoint.methods.costs import Costs
@@ -26,7 +26,6 @@ from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.method import Method
 from setpoint.methods.soft_set import SoftSet
 from setpoint.methods.table import method
-from setpoint.methods.tree_gradients import TreeGradients
 
 
 class TreeObjective(ABC):

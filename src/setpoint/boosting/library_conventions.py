@@ -17,10 +17,9 @@ import numpy as np
 
 from setpoint._core.errors import KindError
 from setpoint.boosting.goal_objective import TreeObjective
-from setpoint.boosting.tree_rows import tree_rows
+from setpoint.boosting.tree_rows import coupled, tree_rows
 from setpoint.goals import Goal
 from setpoint.methods.method import Method
-from setpoint.methods.tree_gradients import coupled
 
 
 class LightGBMTrees(TreeObjective):

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from setpoint.boosting.tree_rows import TreeRows
+from setpoint.boosting.tree_rows import TreeGradients, TreeRows
 from setpoint.goals import Goal, Task
 from setpoint.methods.soft_set import SoftSet
-from setpoint.methods.tree_gradients import TreeGradients
 from setpoint.surrogates import Sigmoid
 
 LEAST = 1e-16  #: of a hessian, per unit of weight

@@ -8,10 +8,10 @@ import numpy as np
 
 from setpoint.boosting.library_conventions import CatBoostTrees
 from setpoint.boosting.tree_rows import TreeRows, tree_rows
-from setpoint.decisions.quick import quick_point
 from setpoint.expressions import Columns, take_groups, take_in
 from setpoint.goals import Goal, Task, check
 from setpoint.rules.goal_on_rows import Point
+from setpoint.rules.one_threshold import quick_point
 
 UNBOUNDED = -1e12  #: less than any feasible model's merit, where the objective has no bound
 WORST = 1e3  #: excess of a constraint that is not even defined

@@ -30,8 +30,8 @@ from setpoint.cli.commands import (
     tune,
 )
 from setpoint.cli.commands import restore as restoration
-from setpoint.cli.debugging import Debug
 from setpoint.cli.errors import report, report_json
+from setpoint.cli.inputs.shared_options import Debug
 
 HELP = "State the goal. Train for it. Prove it holds."
 EPILOG = """

@@ -32,7 +32,7 @@ from setpoint.datasets.columns.tree_codes import Codes
 from setpoint.datasets.labels import Labelled, labelled
 from setpoint.datasets.parts import Parts, part
 from setpoint.datasets.read_table import read_table
-from setpoint.datasets.splits import Split, split
+from setpoint.datasets.stratified_split import Split, split
 from setpoint.datasets.table_chunks import Chunks, count_rows, read_chunks
 
 __all__ = [

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.datasets.columns.dates import moments
-from setpoint.datasets.splits import _rarest
-from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting
+from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting, _rarest
 
 WORDS = ("train", "tune", "certify")
 ALIASES = {

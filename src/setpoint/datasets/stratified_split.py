@@ -8,11 +8,102 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from setpoint.datasets._dealing import deal
+from setpoint._core.errors import KindError
+from setpoint._core.options import is_real
+
+# Dealing groups of rows to parts, so that each part has its share of each class.
+#
+# Part b, which is to have the share t_b, gets the groups that keep
+#
+#     Σ_b Σ_c (f_bc / n_c − t_b)² / t_b
+#
+# small, where f_bc are its rows of class c and n_c all rows of that class. Groups with the same
+# rows
+# of each class are dealt together: the minimum over real numbers of groups is known in closed form,
+# its whole part is dealt at random, the rest one by one. So rows that are groups of their own are
+# dealt within one row of t_b n_c, and a million of them take no longer than a sort.
+
+
+def deal(
+    counts: np.ndarray, kinds: np.ndarray, shares: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Deal groups to parts.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray, shape (s, c)
+        Rows of each class in a group of each kind.
+    kinds : numpy.ndarray of int, shape (g,)
+        The kind of each group.
+    shares : numpy.ndarray, shape (b,)
+        The share of the rows that each part is to have; positive, of sum 1.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (g,)
+        The part of each group.
+
+    Examples
+    --------
+    >>> rows = deal(np.eye(2), np.array([0] * 8 + [1] * 4), np.array([0.75, 0.25]),
+    ...             np.random.default_rng(0))
+    >>> np.bincount(rows[:8]).tolist(), np.bincount(rows[8:]).tolist()
+    ([6, 2], [3, 1])
+    """
+    many = np.bincount(kinds, minlength=len(counts))
+    shuffled = rng.permutation(len(kinds))
+    shuffled = shuffled[np.argsort(kinds[shuffled], kind="stable")]
+    ends = np.cumsum(many)
+    rows = many @ counts  # (c,) rows of each class
+    relative = counts / np.maximum(rows, 1)  # (s, c)
+    sizes = counts.sum(1) / max(rows.sum(), 1)  # (s,)
+    filled = np.zeros((len(shares), counts.shape[1]))  # shares of each class dealt, (b, c)
+    dealt = np.zeros(len(shares))  # shares of all rows dealt, (b,)
+    part = np.empty(len(kinds), dtype=np.intp)
+    # The large first: the small ones then level out what those left uneven.
+    for kind in np.argsort(-counts.sum(1), kind="stable"):
+        if not many[kind]:
+            continue
+        numbers = _whole(filled, relative[kind], shares, int(many[kind]))
+        one = filled + numbers[:, None] * relative[kind]
+        open_ = np.ones(len(shares), dtype=bool)
+        for _ in range(many[kind] - numbers.sum()):
+            cost = (2 * (one - shares[:, None]) * relative[kind]).sum(1)
+            cost += 2 * (dealt + numbers * sizes[kind] - shares) * sizes[kind]  # parts of one size
+            cost += (relative[kind] ** 2).sum() + sizes[kind] ** 2
+            cost = np.where(open_, cost / shares, np.inf)
+            tied = np.flatnonzero(cost <= cost.min() + 1e-12)
+            taken = rng.choice(tied)
+            numbers[taken] += 1
+            open_[taken] = False
+            one[taken] += relative[kind]
+        members = shuffled[ends[kind] - many[kind] : ends[kind]]
+        part[members] = np.repeat(np.arange(len(shares)), numbers)
+        filled += numbers[:, None] * relative[kind]
+        dealt += numbers * sizes[kind]
+    return part
+
+
+def _whole(filled: np.ndarray, group: np.ndarray, shares: np.ndarray, many: int) -> np.ndarray:
+    """The whole part of the best real numbers x_b of groups: x_b = (λ t_b − a_b)₊ / q, Σ x_b = m.
+
+    Here a_b = Σ_c g_c (f_bc − t_b) and q = Σ_c g_c², f and g in shares of each class.
+    """
+    slope = ((filled - shares[:, None]) * group).sum(1)  # a, (b,)
+    curve = float((group**2).sum())
+    active = np.ones(len(shares), dtype=bool)
+    while True:
+        level = (many * curve + slope[active].sum()) / shares[active].sum()
+        numbers = np.where(active, (level * shares - slope) / curve, 0.0)
+        if (numbers >= -1e-9).all():
+            return np.floor(np.maximum(numbers, 0.0) + 1e-9).astype(int)
+        active &= numbers > 0
+
 
 HELD = 0.25  #: share of the rows held where there is one fold
 PROOF = 2  #: rows of a class without which rows to certify are of no use
@@ -194,3 +285,60 @@ def _able(
 def _kept(codes: np.ndarray, kept: np.ndarray, rest: np.ndarray, least: int) -> np.ndarray:
     """``kept``, or none of it where it proves nothing or the rest is too small for two folds."""
     return kept if _able(codes, rest, kept, 2 * least, PROOF) else kept[:0]
+
+
+# Splits with a job each: train fits weights, tune chooses.
+
+
+class Split(NamedTuple):
+    """Indices of the rows of each job; ``shared`` where the rows were too few to be parted."""
+
+    train: np.ndarray
+    tune: np.ndarray
+    shared: bool
+
+
+def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
+    """Part rows by class, so that each job has its share of each.
+
+    Parameters
+    ----------
+    y : numpy.ndarray
+        (n,) classes, or (n, L) of 0 and 1, parted by the rarest label that has rows enough.
+    tune_size : float
+        Share of the rows for tuning, in (0, 1).
+    seed : int
+    least : int
+        Rows that either job needs of at least two classes; with fewer, both jobs get all rows. A
+        rarer class is halved, and one row of its own goes to train.
+
+    Examples
+    --------
+    >>> parts = split(np.array([0] * 8 + [1] * 4), 0.25, seed=0, least=1)
+    >>> len(parts.train), len(parts.tune), parts.shared
+    (9, 3, False)
+    """
+    if not is_real(tune_size) or not 0 < tune_size < 1:
+        raise KindError(f"tune_size={tune_size!r}: a share of the rows, between 0 and 1")
+    labels = y if y.ndim == 1 else _rarest(y, 2 * least)
+    rng = np.random.default_rng(seed)
+    tune, enough = [], 0
+    for label in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        k = round(tune_size * len(rows))
+        if k < least:
+            k = min(least, len(rows) // 2)
+        enough += k >= least and len(rows) - k >= least
+        tune.append(rows[:k])
+    if enough < min(2, len(tune)):
+        everything = np.arange(len(y))
+        return Split(everything, everything, True)
+    chosen = np.sort(np.concatenate(tune))
+    return Split(np.setdiff1d(np.arange(len(y)), chosen), chosen, False)
+
+
+def _rarest(y: np.ndarray, least: int) -> np.ndarray:
+    """The rarest label with so many rows of either value; without one, all rows alike."""
+    fewer = np.minimum(y.sum(0), len(y) - y.sum(0))
+    able = np.flatnonzero(fewer >= least)
+    return y[:, able[np.argmin(fewer[able])]] if len(able) else np.zeros(len(y), int)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.words import listing
-from setpoint.datasets import _arrow_chunks, _text_chunks
+from setpoint.datasets import arrow_files as _arrow_chunks
+from setpoint.datasets import text_files as _text_chunks
 from setpoint.datasets.columns.column_roles import column
 from setpoint.datasets.columns.schema import Schema
 from setpoint.datasets.read_table import _ending

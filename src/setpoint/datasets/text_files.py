@@ -12,16 +12,19 @@ import io
 import re
 import warnings
 import zlib
-from collections.abc import Generator
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
 
 from setpoint._core.errors import FileError
 from setpoint.datasets.file_signature import refuse_other_type, refuse_repeated
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _UNPACKING = (EOFError, gzip.BadGzipFile, zlib.error)
 _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -150,3 +153,169 @@ def _parser_sentence(path: Path, separator: str, zipped: bool, reason: str) -> s
         )
     reason = reason.removeprefix("Error tokenizing data. C error: ").strip()
     return f'"{path.name}" cannot be read as separated text: {reason}.'
+
+
+# Separated text a chunk at a time, each column of one type in all chunks.
+#
+# Whole, a column is read as whole numbers if all its cells are, else as floats, else as truth
+# values, else as texts; a gap makes floats of whole numbers. A chunk alone may look like something
+# narrower.
+# So the file is read twice: once to learn what each chunk looks like, and once as the widest of
+# them.
+
+
+#: how a chunk of a column looks; "nothing" if all its cells are missing
+NOTHING, WHOLE, FLOAT, TRUTH, GAPPED, TEXT = (
+    "nothing", "whole", "float", "truth", "truth with gaps", "text",
+)  # fmt: skip
+_TYPES = {NOTHING: "float64", WHOLE: "int64", FLOAT: "float64", TRUTH: "bool"}
+_WORDS = {"true": True, "false": False}
+
+Report = Callable[[float], None]
+
+
+def check(path: Path, separator: str, zipped: bool) -> pd.DataFrame:
+    """Hold a file to being separated text, and return its header as a table without rows."""
+    if zipped:
+        _refuse_not_gzip(path)
+    with _told(path, separator, zipped):
+        with _open_with_position(path, zipped) as (file, _):
+            _refuse_not_text(path, file.read(4096))
+        _check_header(path, separator, zipped)
+        with _open_with_position(path, zipped) as (file, _):
+            import pandas as pd
+
+            return pd.read_csv(file, nrows=0, **_options(separator))
+
+
+def chunks_as(
+    path: Path, separator: str, zipped: bool, rows: int, texts: set[str], report: Report
+) -> Generator[pd.DataFrame]:
+    """Chunks with the columns ``texts`` as they are written, all others as what a chunk holds."""
+    types = dict.fromkeys(texts, str)
+    for chunk in _chunks(path, separator, zipped, rows, report, dtype=types):
+        for name in chunk.columns.difference(list(texts)):
+            if chunk[name].dtype.kind in "iu":
+                chunk[name] = chunk[name].astype("float64")
+        yield chunk
+
+
+def chunks_alike(
+    path: Path, separator: str, zipped: bool, rows: int, report: Report
+) -> Generator[pd.DataFrame]:
+    """Chunks of the table that the whole file is."""
+    names: list[str] = []
+    looks: list[str] = []
+    only = None
+    first_pass = _chunks(path, separator, zipped, rows, lambda share: report(share / 2))
+    for number, chunk in enumerate(first_pass):
+        seen = [_look(chunk.iloc[:, j]) for j in range(chunk.shape[1])]
+        looks = seen if not looks else [_wider(a, b) for a, b in zip(looks, seen, strict=True)]
+        names, only = list(chunk.columns), chunk if number == 0 else None
+    if only is not None:  # one chunk, which is the whole
+        yield only
+    if only is not None or not names:
+        return
+    kinds = dict(zip(names, looks, strict=True))
+    types = {name: _TYPES.get(look, str) for name, look in kinds.items()}
+    second = _chunks(path, separator, zipped, rows, lambda s: report(0.5 + s / 2), dtype=types)
+    for chunk in second:
+        for name, look in kinds.items():
+            if look == GAPPED:
+                words = chunk[name].astype(object).str.strip().str.lower()
+                chunk[name] = words.map(_WORDS).astype(object)
+        yield chunk
+
+
+def _chunks(
+    path: Path, separator: str, zipped: bool, rows: int, report: Report, **options: Any
+) -> Generator[pd.DataFrame]:
+    import pandas as pd
+
+    size = max(path.stat().st_size, 1)
+    read: Any = pd.read_csv
+    with (
+        _told(path, separator, zipped),
+        _open_with_position(path, zipped) as (file, raw),
+        read(file, chunksize=rows, **_options(separator), **options) as reader,
+    ):
+        iterator = iter(reader)
+        while True:
+            # Not around the yield: what the caller warns of is the caller's.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                chunk = next(iterator, None)
+            if chunk is None:
+                return
+            report(min(1.0, raw.tell() / size))
+            if len(chunk):
+                yield chunk
+
+
+def _options(separator: str) -> dict[str, Any]:
+    """What ``read_text`` reads with."""
+    return {
+        "sep": separator,
+        "index_col": False,
+        "encoding": "utf-8-sig",
+        "low_memory": False,
+        **exact_floats(),
+    }
+
+
+@contextmanager
+def _open_with_position(path: Path, zipped: bool) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The bytes of the text, and the file they come from, which tells how far it is read."""
+    with path.open("rb") as raw:
+        if not zipped:
+            yield raw, raw
+            return
+        with gzip.GzipFile(fileobj=raw) as file:
+            yield cast("BinaryIO", file), raw
+
+
+@contextmanager
+def _told(path: Path, separator: str, zipped: bool) -> Iterator[None]:
+    """Failures of the parser in the sentences of ``read_text``."""
+    import pandas as pd
+
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise FileError(f'"{path.name}" is not UTF-8; save it as UTF-8.') from error
+    except _UNPACKING as error:
+        raise FileError(
+            f'"{path.name}" cannot be unpacked as gzip ({error}). It may be cut short; '
+            "copy it again."
+        ) from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
+        raise FileError(_parser_sentence(path, separator, zipped, str(error))) from error
+
+
+def _look(column: pd.Series) -> str:
+    """How a chunk of a column looks."""
+    kind = column.dtype.kind
+    if kind == "f":
+        return NOTHING if column.isna().all() else FLOAT
+    if kind == "b":
+        return TRUTH
+    if kind == "i":
+        return WHOLE
+    # Whole numbers beyond 64 bits are texts too: pandas has no one type for them.
+    if kind == "O" and all(isinstance(cell, bool | np.bool_) for cell in column.dropna()):
+        return GAPPED
+    return TEXT
+
+
+def _wider(a: str, b: str) -> str:
+    """How two chunks look as one.
+
+    >>> _wider(WHOLE, FLOAT), _wider(WHOLE, NOTHING), _wider(TRUTH, NOTHING), _wider(TRUTH, WHOLE)
+    ('float', 'float', 'truth with gaps', 'text')
+    """
+    if a == b:
+        return a
+    pair = {a, b}
+    if pair <= {NOTHING, WHOLE, FLOAT}:
+        return FLOAT
+    return GAPPED if pair <= {NOTHING, TRUTH, GAPPED} else TEXT

@@ -3,15 +3,18 @@
 from setpoint.decisions.certify import certify
 from setpoint.decisions.comparison import Comparison, Contender, Difference
 from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
-from setpoint.decisions.diagnose import diagnose
-from setpoint.decisions.diagnosis import Diagnosis
+from setpoint.decisions.diagnose import Diagnosis, diagnose
 from setpoint.decisions.evaluate import Evaluation, evaluate
 from setpoint.decisions.monitor import Monitor, Report, Watched
 from setpoint.decisions.plan import Need, Option, Plan, plan
-from setpoint.decisions.plots import plot_curve, plot_frontier
-from setpoint.decisions.proof_plots import plot_monitor, plot_plan
+from setpoint.decisions.plots import (
+    plot_curve,
+    plot_frontier,
+    plot_monitor,
+    plot_plan,
+    plot_risk_coverage,
+)
 from setpoint.decisions.risk_coverage import RiskCoverage, risk_coverage, selective_errors
-from setpoint.decisions.selective_plots import plot_risk_coverage
 from setpoint.decisions.tune import tune
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.rules.certificate import Certificate, Evidence, Finding

@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import listing
-from setpoint.decisions.applied import applied
-from setpoint.decisions.groups import declared
 from setpoint.decisions.proof.power import rows_needed
 from setpoint.decisions.quantities.bootstrap import resampled
 from setpoint.decisions.quantities.from_expression import quantity
@@ -21,8 +19,8 @@ from setpoint.expressions import Columns, Constraint, Domain, Expression
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal, check, lower
 from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Certificate, Evidence, Finding
-from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.decision_rule import DecisionRule, declared
+from setpoint.rules.rule import OperatingPoint, applied
 from setpoint.statistics.binomial import check_confidence
 
 ASSUMPTION = (

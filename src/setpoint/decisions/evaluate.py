@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint.decisions.applied import applied
 from setpoint.expressions import Ratio, measure
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.rule import applied
 
 
 @dataclass(frozen=True)

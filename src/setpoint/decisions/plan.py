@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.decisions.proof.margin_path import margin_path, subjects_of
 from setpoint.decisions.proof.power import POWER, bound_at, rows_needed
 from setpoint.decisions.quantities.quantity import Quantity

@@ -20,7 +20,7 @@ import numpy as np
 
 from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.expressions import take_names
 from setpoint.expressions.rows.raw_arrays import array_of, numeric
 

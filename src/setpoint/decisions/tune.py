@@ -9,12 +9,11 @@ from typing import Any
 from setpoint._core.errors import KindError
 from setpoint._core.words import listing
 from setpoint.decisions.certify import USED_BEFORE, check_weights, fingerprints
-from setpoint.decisions.groups import groups_of
 from setpoint.decisions.proof.fixed_sequence import prove as with_proof
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal, check, lower
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, groups_of
 from setpoint.rules.table import choose, kind_for, refuse_one_class
 from setpoint.statistics.binomial import check_confidence
 

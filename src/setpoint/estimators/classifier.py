@@ -21,7 +21,13 @@ from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions import evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
-from setpoint.estimators.base import known_features, note_features, numbers_alone, seed_of
+from setpoint.estimators.base import (
+    known_features,
+    note_features,
+    numbers_alone,
+    refuse_settings,
+    seed_of,
+)
 from setpoint.estimators.regressor import GoalRegressor
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
@@ -31,7 +37,6 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import Settings, device_of
 from setpoint.fit.pipeline import Division, Done, fit_goal, refuse_columns
 from setpoint.fit.plan import MODELS, Asked
-from setpoint.fit.refusing import refuse_settings
 from setpoint.fit.run_record import Story, report_of, versions
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check

@@ -12,19 +12,18 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import nn
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.evaluate import Evaluation
-from setpoint.estimators.base import known_features, note_features, seed_of
+from setpoint.estimators.base import known_features, note_features, refuse_settings, seed_of
 from setpoint.expressions import take_groups
-from setpoint.fit import real_files
 from setpoint.fit.network.goal_network import Settings, device_of
 from setpoint.fit.pipeline import refuse_columns
-from setpoint.fit.refusing import refuse_settings
 from setpoint.fit.regression.regression_comparison import kept_at
 from setpoint.fit.regression.regression_members import RealJob, RealMember, members_of
 from setpoint.fit.regression.regression_pipeline import fit_real
 from setpoint.fit.regression.regression_targets import columns_of, read_targets, real_task
+from setpoint.fit.storage import load_regressor, save_regressor
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, check
 from setpoint.methods import Errors
@@ -294,7 +293,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write the fitted regressor to a folder; no pickle."""
         check_is_fitted(self, "made_")
-        real_files.save(self, path)
+        save_regressor(self, path)
 
     @classmethod
     def load(
@@ -310,7 +309,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         trusted : sequence of str
             Types and functions in a scikit-learn model that you vouch for.
         """
-        return real_files.load(path, cls, model, trusted)
+        return load_regressor(path, cls, model, trusted)
 
 
 def _weights(sample_weight: Any, rows: int) -> np.ndarray | None:

@@ -15,7 +15,6 @@ from setpoint.expressions.arithmetic import (
     Ratio,
     Sum,
 )
-from setpoint.expressions.best import Best
 from setpoint.expressions.candidate_scan import Scan, scan
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.evaluate import Reading, Totals, measure
@@ -23,14 +22,13 @@ from setpoint.expressions.json_form import from_json, to_json
 from setpoint.expressions.leaf import Leaf
 from setpoint.expressions.named_metric import Named
 from setpoint.expressions.parse import Parser
-from setpoint.expressions.ranking_curves import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall
-from setpoint.expressions.reductions import Over
+from setpoint.expressions.ranking_curves import AtK, Auroc, Best, Curve, Ndcg, PrecisionOverRecall
+from setpoint.expressions.reductions import Over, Several
 from setpoint.expressions.rows.columns import Columns
 from setpoint.expressions.rows.domain import Domain
 from setpoint.expressions.rows.intake import take_groups, take_in, take_names, take_scores
 from setpoint.expressions.rows.row_events import Event, Label, Literal
 from setpoint.expressions.rows.task import Task
-from setpoint.expressions.several import Several
 from setpoint.expressions.threshold_sweep import Sweep
 from setpoint.expressions.totals import Spread, Total, rate
 

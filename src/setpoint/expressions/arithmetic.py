@@ -13,16 +13,25 @@ from typing import Any
 
 from setpoint._core.arrays import both, holds_everywhere, is_tensor, plain_bool, square_root, where
 from setpoint._core.errors import GoalError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.expressions import value_intervals as intervals
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.measurable import Measurable
-from setpoint.expressions.node import ATOM, POWER, PRODUCT, SUM, common_direction
+from setpoint.expressions.node import (
+    ATOM,
+    POWER,
+    PRODUCT,
+    SUM,
+    common_direction,
+    grouped,
+    latex_text,
+    literal_text,
+    number_text,
+)
 from setpoint.expressions.rows.domain import Domain
 from setpoint.expressions.rows.row_events import RESERVED, Event, Label, Literal, label_of
 from setpoint.expressions.value_intervals import Interval
-from setpoint.expressions.writing import grouped, latex_text, literal_text, number_text
 
 
 class Expression(Measurable):

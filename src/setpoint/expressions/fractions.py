@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from setpoint.expressions.arithmetic import Expression, Number, Product, Ratio, Sum
-from setpoint.expressions.several import Several
+from setpoint.expressions.reductions import Several
 from setpoint.expressions.totals import Total
 
 Form = dict[Total | None, float]  #: total -> coefficient; None stands for 1

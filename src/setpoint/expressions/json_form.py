@@ -21,13 +21,11 @@ from setpoint.expressions.arithmetic import (
     Ratio,
     Sum,
 )
-from setpoint.expressions.best import Best
 from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.named_metric import Named
-from setpoint.expressions.ranking_curves import AtK, Auroc, Ndcg, PrecisionOverRecall
-from setpoint.expressions.reductions import Over
+from setpoint.expressions.ranking_curves import AtK, Auroc, Best, Ndcg, PrecisionOverRecall
+from setpoint.expressions.reductions import Over, Several
 from setpoint.expressions.rows.row_events import Event, Literal, Not
-from setpoint.expressions.several import Several
 from setpoint.expressions.totals import Spread, Total
 
 NODES: dict[str, type] = {

@@ -12,11 +12,10 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.arithmetic import Expression
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.leaf import Leaf
-from setpoint.expressions.node import ATOM
+from setpoint.expressions.node import ATOM, latex_text, literal_text
 from setpoint.expressions.rows.domain import Domain
 from setpoint.expressions.rows.row_events import Label
 from setpoint.expressions.value_intervals import Interval
-from setpoint.expressions.writing import latex_text, literal_text
 
 Arguments = tuple[tuple[str | None, Label], ...]
 

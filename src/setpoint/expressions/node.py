@@ -6,6 +6,7 @@ way is better, how it is written. The rewritings (normal form, ground form) foll
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -14,6 +15,7 @@ from typing import Any
 from setpoint.expressions import value_intervals as intervals
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.rows.domain import Domain
+from setpoint.expressions.rows.row_events import Label
 from setpoint.expressions.value_intervals import Interval
 
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a text binds
@@ -112,3 +114,32 @@ def _key(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_key, value))
     return value.key() if hasattr(value, "key") else value
+
+
+# How numbers, labels and nodes are written, in goals and in LaTeX.
+
+
+def number_text(x: float) -> str:
+    """A number as written in goals: 0.9, 2, 1e-06."""
+    if isinstance(x, int):
+        return str(x)
+    return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
+
+
+def latex_text(x: object) -> str:
+    """A text as LaTeX can carry it."""
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(signs.get(c, f"\\{c}" if c in "#$%&_{}" else c) for c in str(x))
+
+
+def literal_text(x: Label) -> str:
+    """A label or an option as written in goals: "b", 3, 0.5, true."""
+    if x is None or isinstance(x, bool):
+        return {None: "none", True: "true", False: "false"}[x]
+    return number_text(x) if isinstance(x, int | float) else json.dumps(x, ensure_ascii=False)
+
+
+def grouped(node: Node, least: int) -> str:
+    """The text of a node, in parentheses if it binds less tightly than ``least``."""
+    text, binding = node.text()
+    return text if binding >= least else f"({text})"

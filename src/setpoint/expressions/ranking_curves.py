@@ -15,12 +15,16 @@ import numpy as np
 
 from setpoint._core.arrays import namespace, to_numpy
 from setpoint._core.errors import DataError, GoalError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
+from setpoint.expressions.candidate_scan import scan
+from setpoint.expressions.constraint import Constraint
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.leaf import Leaf
-from setpoint.expressions.node import ATOM
+from setpoint.expressions.node import ATOM, Node
 from setpoint.expressions.rows.columns import Columns
 from setpoint.expressions.rows.row_events import ACTUAL, EVERYTHING, Event, Literal, Not, Side
+from setpoint.expressions.rows.task import Task
+from setpoint.expressions.threshold_sweep import Sweep
 
 
 class Scored(NamedTuple):
@@ -302,3 +306,36 @@ def whole_number(name: str, k: Any) -> int:
 def _check_by(name: str, by: Any) -> None:
     if by not in (None, "query"):
         raise GoalError(f'{name}(by="{by}"): only by="query" is known here')
+
+
+# One metric at the best threshold that holds another: ``recall_at_precision(0.9)``.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Best(Curve):
+    """Best value of ``objective`` over all thresholds at which ``constraint`` holds.
+
+    Thresholds at which either is an empty rate do not count; ``empty`` is the value where none is
+    left.
+    """
+
+    objective: Node
+    sense: int
+    constraint: Constraint
+    empty: float
+    where: Event = EVERYTHING
+    label: Side = None
+    by: str | None = None
+
+    def text(self) -> tuple[str, int]:
+        return f"best({self.objective} where {self.constraint})", ATOM
+
+    def latex(self) -> str:
+        end = "max" if self.sense > 0 else "min"
+        return rf"\{end}_{{{self.constraint.latex()}}} {self.objective.latex()}"
+
+    def measure_one(self, rows: Scored) -> float:
+        columns = Columns(Task(), rows.gain > 0, scores=rows.scores, weight=rows.weight)
+        over = scan(Sweep(columns), self.objective, self.sense, [self.constraint])
+        index, feasible = over.choose()
+        return self.sense * float(over.merit[index]) if feasible else self.empty

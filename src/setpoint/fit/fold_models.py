@@ -7,7 +7,9 @@ An output is a logit, (n,) of a binary task, (n, L) of labels; log-probabilities
 from __future__ import annotations
 
 import copy
+import importlib
 import json
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,16 +17,69 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import nn
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import write_bytes, write_text
 from setpoint.fit.scikit_members import classifier_scores
-from setpoint.fit.skops_files import dumped, trusted_from
 from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.loop import evaluate_outputs
 from setpoint.training.networks import linear, mlp
+
+# Classifiers of scikit-learn as bytes, read back only if all their types are vouched for.
+
+
+_OURS = ("sklearn", "lightgbm", "setpoint")
+
+
+def dumped(classifier: Any) -> bytes:
+    """A classifier as bytes."""
+    return _skops().dumps(classifier)
+
+
+def trusted_from(path: Path, trusted: Sequence[str]) -> BaseEstimator:
+    """A classifier from skops; refused if it holds anything that nobody vouches for."""
+    io = _skops()
+    try:
+        data = path.read_bytes()
+        unknown = io.get_untrusted_types(data=data)
+        odd = [name for name in unknown if name not in trusted and not _is_estimator_part(name)]
+        if odd:
+            raise FileError(
+                f'"{path}" holds what nobody vouches for: {", ".join(odd)}. If you do, '
+                f"sp.load(path, trusted={odd!r})"
+            )
+        return io.loads(data, trusted=unknown)
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f'cannot read "{path}": {error.strerror}') from error
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise FileError(f'"{path}" is no model as skops writes them: {error}') from error
+
+
+def _skops() -> Any:
+    import skops.io
+
+    return skops.io
+
+
+def _is_estimator_part(name: str) -> bool:
+    """Whether a name is a class of scikit-learn, LightGBM or ours; never a function."""
+    module, _, last = name.rpartition(".")
+    if name == "numpy.dtype":
+        return True
+    if module.split(".")[0] not in _OURS:
+        return False
+    try:
+        found = getattr(importlib.import_module(module), last, None)
+    except ImportError:
+        return False
+    own = getattr(found, "__module__", "").split(".")[0]  # not what they import from elsewhere
+    return isinstance(found, type) and own in _OURS
+
 
 _ROWS = 8_192  #: that a network scores at once
 _SURE = 1e-16  #: a probability is this far from 0 and 1 at least: a logit of ±36.7
@@ -292,3 +347,31 @@ _KINDS = {
     ClassifierModel: "classifier",
     ScoresModel: "scores",
 }
+
+
+# A fitted regressor of scikit-learn as a model with a file.
+
+
+class RegressorModel(Model):
+    """Predictions of a regressor, on rows as they were given."""
+
+    form, ending = "raw", "skops"
+
+    def __init__(self, regressor: Any) -> None:
+        self.regressor = regressor
+
+    @property
+    def own(self) -> Any:
+        return self.regressor
+
+    def outputs(self, rows: Any) -> np.ndarray:
+        return np.asarray(self.regressor.predict(rows), dtype=np.float64).reshape(len(rows))
+
+    def write(self, path: Path) -> dict[str, Any]:
+        write_bytes(path, dumped(self.regressor))
+        return {}
+
+    @classmethod
+    def read(cls, path: Path, trusted: Sequence[str]) -> RegressorModel:
+        """Read what :meth:`write` wrote, if all its types are vouched for."""
+        return cls(trusted_from(path, trusted))

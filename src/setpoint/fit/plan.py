@@ -13,13 +13,48 @@ from torch import nn
 from setpoint._core.errors import FileError, KindError
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
-from setpoint.fit.choice import Choice
 from setpoint.fit.members import Given, Linear, Member, Network, ScoresGiven, Trees
 from setpoint.fit.network.goal_network import Settings
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Implicit, Lagrangian, Method, SoftSet, method
 from setpoint.methods.portfolio import Effort, entries
 from setpoint.training.events import Event
+
+# What a conclusion is asked for: the kind of rule, its caution, and who may decide.
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked of the conclusion.
+
+    Attributes
+    ----------
+    kind : str or None
+        Of the rule.
+    margin : float
+        Of the rule, in standard errors; see :mod:`setpoint.decisions.proof.safety_margin`.
+    proof_price : float
+        The most that a proof may cost, in units of the objective.
+    confidence : float
+    main : tuple of str
+        Members that may decide; the others are there for the referee.
+    driven : tuple of str
+        Those of them that are metric-driven.
+    plain : tuple of str
+        The members that stand for cross-entropy.
+    trees : str or None
+        The one that stands for LightGBM.
+    """
+
+    kind: str | None
+    margin: float
+    confidence: float
+    proof_price: float
+    main: tuple[str, ...]
+    driven: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    trees: str | None = None
+
 
 MODELS = ("auto", "linear", "trees", "mlp", "baseline")
 CERTIFY = 0.25  #: share of the rows kept for the proof, where there is something to prove

@@ -14,13 +14,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from setpoint._core.errors import KindError
 from setpoint.datasets import Split
-from setpoint.decisions.quick import quick_point
 from setpoint.expressions import take_in
 from setpoint.fit.class_labels import Labels
 from setpoint.goals import Goal, Task
 from setpoint.methods import Costs, CrossEntropy, Method
 from setpoint.rules.goal_on_rows import Problem
-from setpoint.rules.one_threshold import best_threshold
+from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.training.scored_rows import labelled
 
 FOLDS = 5

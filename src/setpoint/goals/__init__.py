@@ -6,8 +6,6 @@ evaluate and to compare; they are part of this room's vocabulary.
 
 from setpoint.expressions import Constraint, Task
 from setpoint.goals.check import check
-from setpoint.goals.goal import Goal, maximize, minimize
-from setpoint.goals.lowering import lower
-from setpoint.goals.symmetry import symmetric
+from setpoint.goals.goal import Goal, lower, maximize, minimize, symmetric
 
 __all__ = ["Constraint", "Goal", "Task", "check", "lower", "maximize", "minimize", "symmetric"]

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from setpoint._core.errors import FileError, GoalError, KindError
-from setpoint.expressions import Constraint, Expression, Parser
+from setpoint.expressions import Best, Columns, Constraint, Expression, Parser, Task, measure
+from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import RESERVED
 from setpoint.metrics import metric, parser_of
 
@@ -189,3 +192,46 @@ def _subject_to(parser: Parser) -> bool:
     if parser.skip("s"):
         return parser.skip(".") and parser.skip("t") and (parser.skip(".") or True)
     return parser.skip("st")
+
+
+# Operating points as constraints: what a goal says, in totals of decisions.
+
+
+def lower(goal: Goal) -> Goal:
+    """``maximize recall_at_precision(p)`` as ``maximize recall subject to precision >= p``."""
+    body = unnamed(goal.objective)
+    if not isinstance(body, Best):
+        return goal
+    if body.sense != goal.sign:
+        better = "maximize" if body.sense > 0 else "minimize"
+        raise GoalError(f'"{goal}": {goal.objective} is the best value already; {better} it')
+    return Goal(goal.sense, body.objective, (body.constraint, *goal.constraints))  # type: ignore[arg-type]
+
+
+# Whether a goal tells the two classes apart.
+
+
+def symmetric(goal: Goal) -> bool:
+    """Whether the goal says the same with the two classes exchanged, as accuracy and mcc do.
+
+    Read on rows with random weights, once as they are and once with labels, decisions and scores
+    turned round.
+
+    Examples
+    --------
+    >>> symmetric(Goal.parse("maximize accuracy")), symmetric(Goal.parse("maximize f1"))
+    (True, False)
+    """
+    rng = np.random.default_rng(0)
+    actual = rng.random(24) < 0.4
+    decided = rng.random(24) < 0.5
+    scores, weight = rng.normal(size=24), rng.random(24) + 0.5
+    columns = Columns(Task(), actual, decided, scores, weight)
+    turned = Columns(Task(), ~actual, ~decided, -scores, weight)
+    if goal.columns:
+        return False
+    for part in (goal.objective, *(side for c in goal.constraints for side in c.sides)):
+        one, other = (measure(part, c).value() for c in (columns, turned))
+        if abs(one - other) > 1e-9 * max(1.0, abs(one)):
+            return False
+    return True

@@ -32,13 +32,12 @@ from torch import Tensor
 
 from setpoint._core.arrays import exponential, highest, inverse, is_tensor, join, lowest, where
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.goals import Goal, Task
-from setpoint.methods.classes import HardClasses
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
-from setpoint.methods.confusion.soft_decisions import HardSteps, by_class
+from setpoint.methods.confusion.soft_decisions import HardClasses, HardSteps, by_class
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.method import Method, Recovered, not_totals, ready
 from setpoint.methods.short import ShortCosts

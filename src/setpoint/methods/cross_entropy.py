@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, whole
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import (
     Batch,

@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from setpoint._core.arrays import inverse, is_tensor, join, square_root, where
+from setpoint._core.arrays import cast, inverse, is_tensor, join, square_root, where
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean
 from setpoint.expressions import Auroc, Best, PrecisionOverRecall
 from setpoint.expressions.named_metric import unnamed
@@ -41,14 +41,163 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.confusion.soft_decisions import (
+    HardClasses,
+    SoftClasses,
+    by_class,
+    table_cells,
+)
 from setpoint.methods.goal_program import MixedProgram
-from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.rate_targets import Aim, aim_of, curve_of
-from setpoint.methods.standing import recovered
-from setpoint.methods.two_readings import TwoClasses, TwoSteps
+from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
+from setpoint.methods.rate_targets import Aim, aim_of, area_of, curve_of
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
 from setpoint.programs.duals import one_sided
-from setpoint.surrogates import SURROGATES, Hinge, surrogate
+from setpoint.surrogates import SURROGATES, Constant, Hinge, Linear, Surrogate, surrogate
+
+# How a Lagrangian program stands, in the user's units.
+#
+# A constraint N/D >= b is trained on as v = (b D − N)/D*, D* what perfect decisions would give,
+# so a multiplier λ of v is λ D/D* for each unit of b − N/D.
+
+
+TINY = 1e-9  #: an excess this small says nothing about its unit
+
+
+def recovered(program: Any, totals: Tensor, state: Tensor) -> Recovered:
+    """Objective and excess at the exact totals, per unit of mass, and the multipliers.
+
+    Parameters
+    ----------
+    program : LagrangianProgram
+    totals : torch.Tensor
+    state : torch.Tensor
+        Of the dual.
+    """
+    lowered, points = program.lowered, program.points
+    cells = totals.double().cpu().numpy()[points : 2 * points]
+    paid = program.dual.multipliers(state.double().cpu().numpy(), program.equal) * program.unit
+    if program.aim is None:
+        value, *excess = lowered.stated(cells)
+        rows = zip(lowered.constraints, excess, paid * _units(lowered, cells), strict=True)
+        value = -lowered.goal.sign * value
+    else:
+        each = np.array([lowered.stated(row[None]) for row in cells])  # (T, 2)
+        slope, start = area_of(program.goal)
+        value = start - slope * each[:, 0].mean()
+        held = f"{lowered.goal.constraints[0]}".removesuffix(" 0")
+        texts = [f"{held} {level:.6g}" for level in program.aim.levels]
+        rows = zip(texts, each[:, 1] + program.host_levels, paid * slope / points, strict=True)
+    found = tuple(Standing(text, float(x), float(y)) for text, x, y in rows)
+    at = program.reader.thresholds.tolist() if program.reader.moves else ()
+    return Recovered(float(value), found, tuple(at))
+
+
+def _units(lowered: Lowered, cells: np.ndarray) -> np.ndarray:
+    """By what v grows with each unit of excess, D/D*; 1 where it is the excess itself."""
+    units = np.ones(len(lowered.constraints))
+    # where a constraint holds with equality both are 0: their ratio is read beside it
+    for place in (cells + 1e-6, cells):
+        v, excess = lowered.read(place)[0][0, 1:], np.array(lowered.stated(place)[1:])
+        seen = np.abs(excess) > TINY
+        units[seen] = v[seen] / excess[seen]
+    return units
+
+
+# Two readings of one batch: soft cells for the weights, exact cells for the multipliers.
+#
+#     soft   H(z − θ), the logistic function of k (z − θ) or a surrogate of the step on
+#     probabilities
+#     exact  1{z >= θ}
+#     slope  H′(z − θ): by how much the soft cells fall as θ rises
+#
+# Both are sums over rows, so both are kept as running totals and added up over processes.
+
+
+class TwoSteps(nn.Module):
+    """Cells of a binary or multilabel batch, soft and exact, at thresholds of the logit.
+
+    Parameters
+    ----------
+    tables : int
+        Number of 2 × 2 tables.
+    surrogate : Surrogate or None
+        H on probabilities, at ½; None is the logistic function of the logit.
+    sharpness : float
+        k of the logistic function.
+    points : int
+        Number of thresholds, all 0 to start with.
+    moves : bool
+        Whether thresholds are trained: then the slopes are summed too.
+    """
+
+    thresholds: Tensor
+
+    def __init__(
+        self, tables: int, surrogate: Surrogate | None, sharpness: float, points: int, moves: bool
+    ) -> None:
+        super().__init__()
+        self.tables, self.surrogate, self.sharpness = tables, surrogate, sharpness
+        self.points, self.moves = points, moves
+        self.count = points * (3 if moves else 2)  #: soft, exact and, if they move, slopes
+        self.register_buffer("thresholds", torch.zeros(points), persistent=moves)
+
+    def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
+        """(count, cells) sums over the batch, and the slopes (N,) at each threshold."""
+        del step
+        z, at = batch.logits, self.thresholds
+        apart = [z - at[t] for t in range(self.points)] if self.moves else [z]
+        soft, slopes = zip(*(self._step(x) for x in apart), strict=True)
+        exact = [cast(batch.of(x) >= 0, batch.z) for x in apart]
+        soft, slopes = ([batch.of(x) for x in several] for several in (soft, slopes))
+        every = [*soft, *exact, *(slopes if self.moves else ())]
+        return table_cells(batch, every, self.tables), slopes
+
+    def _step(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """H and H′ at distances from the threshold."""
+        if self.surrogate is None:
+            h = torch.sigmoid(self.sharpness * x)
+            return h, self.sharpness * h * (1 - h)
+        p = torch.sigmoid(x)
+        return self.surrogate.value(p), self.surrogate.derivative(p) * p * (1 - p)
+
+    def pull(self, batch: Batch, slopes: Any, prices: Any, share: Any, plain: Any) -> Tensor:
+        """Share · Σ prices · ∂(soft cells)/∂logits + plain · ∂cross-entropy/∂logits, weighed."""
+        worth = prices[: self.points].reshape(self.points, -1, 2)
+        worth = (worth[:, :, 1] - worth[:, :, 0]) * share  # (T, tables · 2)
+        whole = by_class(batch, worth[0], slopes[0])
+        for amounts, slope in zip(worth[1:], slopes[1:], strict=True):
+            whole += by_class(batch, amounts, slope)
+        whole += (batch.p - batch.y) * plain
+        return batch.gradient(whole)
+
+
+class TwoClasses(nn.Module):
+    """Cells of a multiclass batch, soft and exact.
+
+    Parameters
+    ----------
+    tables, side : int
+        Number of tables and of classes.
+    sharpness : float
+        k: memberships are softmax(k z).
+    """
+
+    count, points, moves = 2, 1, False
+
+    def __init__(self, tables: int, side: int, sharpness: float) -> None:
+        super().__init__()
+        self.soft = SoftClasses(tables, side, "softmax", Linear(), Constant(1 / sharpness))
+        self.exact = HardClasses(tables, side)
+
+    def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
+        """(2, cells) sums over the batch, and what ``pull`` needs."""
+        soft, memory = self.soft.read(batch, step)
+        return join([soft, self.exact.read(batch, step)[0]], 0), memory
+
+    def pull(self, batch: Batch, memory: Any, prices: Any, share: Any, plain: Any) -> Tensor:
+        """Share · prices · ∂(soft cells)/∂logits + plain · ∂cross-entropy/∂logits, weighed."""
+        return self.soft.pull(batch, memory, prices[:1], share, plain)
+
 
 PINCH = 1e-3  #: share of perfect decisions among those that multipliers are moved by
 RATES = {"additive": 1.0, "external": 2.0, "swap": 5.0}

@@ -14,7 +14,7 @@ from torch import Tensor
 from setpoint.methods.confusion.batch import ones
 
 if TYPE_CHECKING:
-    from setpoint.methods.implicit_program import ImplicitProgram
+    from setpoint.methods.implicit.implicit import ImplicitProgram
 
 
 class ShortLevels:

@@ -22,26 +22,71 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
-from setpoint._core.arrays import exponential, join, whole
+from setpoint._core.arrays import exponential, is_tensor, join, whole
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean
 from setpoint.expressions import Auroc
 from setpoint.expressions.named_metric import unnamed
 from setpoint.goals import Goal, Task
-from setpoint.methods.area import Area
-from setpoint.methods.classes import SoftClasses
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
-from setpoint.methods.confusion.soft_decisions import SoftSteps
+from setpoint.methods.confusion.soft_decisions import SoftClasses, SoftSteps
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
 from setpoint.methods.short import ShortGrid, ShortSoft
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
+
+# The area under the ROC curve through a few soft points, with both end points.
+
+
+class Area(nn.Module):
+    """−Σ ½ (TPRₖ + TPRₖ₊₁)(FPRₖ₊₁ − FPRₖ) over (0, 0), (FPR_τ, TPR_τ) by falling τ, (1, 1).
+
+    Stands in for ``Lowered`` where the objective is auroc: the same readings, of the curve that the
+    soft cells at several thresholds draw. A perfect ranking reaches 1 only with both end points in.
+    """
+
+    def __init__(self, goal: Goal, cells: Cells) -> None:
+        super().__init__()
+        self.goal, self.cells, self.offset = goal, cells, 1.0
+        self.constraints: list[str] = []
+
+    def read(self, cells: Any) -> tuple[Any, Any]:
+        """(1, 1) minus the area; ``cells`` (T, 4) by rising τ."""
+        fpr, tpr, _ = self._curve(torch.as_tensor(cells))
+        area = -torch.trapezoid(tpr, fpr).view(1, 1)
+        return (area if is_tensor(cells) else area.numpy()), None
+
+    def prices(self, cells: Any, memory: Any, weights: Any) -> Any:
+        """Weights · ∂(minus area)/∂cells, (T, 4)."""
+        del memory
+        pulled = self._pulled(torch.as_tensor(cells), torch.as_tensor(weights))
+        return pulled if is_tensor(cells) else pulled.numpy()
+
+    def _pulled(self, cells: Tensor, weights: Tensor) -> Tensor:
+        fpr, tpr, (n, p) = self._curve(cells)
+        up = (fpr[2:] - fpr[:-2]) / 2  # ∂area/∂TPRₖ
+        right = (tpr[:-2] - tpr[2:]) / 2  # ∂area/∂FPRₖ
+        left, rise = (right / n).flip(0), (up / p).flip(0)
+        # TPR = c₃ / (c₂ + c₃): ∂/∂c₃ = (1 − TPR)/P, ∂/∂c₂ = −TPR/P, and FPR alike
+        f, t = fpr[1:-1].flip(0), tpr[1:-1].flip(0)
+        return -weights * torch.stack([-f * left, (1 - f) * left, -t * rise, (1 - t) * rise], 1)
+
+    @staticmethod
+    def _curve(cells: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        n, p = cells[:, :2].sum(1), cells[:, 2:].sum(1)
+        n, p = (torch.where(x > 0, x, 1.0) for x in (n, p))
+        zero, one = cells.new_zeros(1), cells.new_ones(1)
+        fpr, tpr = (cells[:, 1] / n).flip(0), (cells[:, 3] / p).flip(0)
+        fpr, tpr = (torch.cat([zero, x, one]) for x in (fpr, tpr))
+        return fpr, tpr, (n.flip(0), p.flip(0))
+
 
 LEAST = 0.1  #: no price of a constraint falls below
 GRID = tuple(round(0.1 * k, 1) for k in range(1, 10))  #: the nine thresholds .1, .2, …, .9

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from setpoint._core.errors import GoalError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.expressions import Expression, Over, Ratio, Sum, Total, rate
 from setpoint.expressions.rows.row_events import (
     actual,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint._core.errors import GoalError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.expressions import Expression, Named
 from setpoint.expressions.value_intervals import UNIT, Interval
 

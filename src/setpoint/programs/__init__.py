@@ -2,8 +2,7 @@
 
 from setpoint.programs.constrained_problem import Problem
 from setpoint.programs.duals import DUALS, Additive, Dual, External, Swap, dual
-from setpoint.programs.exchange import Exchange
-from setpoint.programs.stream_program import Priced, StreamProgram
+from setpoint.programs.stream_program import Exchange, Priced, StreamProgram
 
 __all__ = [
     "DUALS",

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.programs.duals import Equal
 
 Variables = Tensor | tuple[Tensor, ...]

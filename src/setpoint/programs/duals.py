@@ -30,7 +30,7 @@ import numpy as np
 
 from setpoint._core.arrays import exponential, highest, is_tensor, join, lowest, namespace
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 
 FLOOR = 1e-3  #: the least weights together

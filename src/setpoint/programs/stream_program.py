@@ -18,7 +18,22 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from setpoint.programs.exchange import Exchange
+# What a program may ask of the other processes it is run on.
+
+
+class Exchange(ABC):
+    """Sums and rows over processes; whoever runs a program provides one."""
+
+    world: int  #: number of processes
+    rank: int  #: the number of this one among them
+
+    @abstractmethod
+    def summed(self, x: Tensor) -> Tensor:
+        """The sum over processes."""
+
+    @abstractmethod
+    def rows(self, *columns: Tensor) -> list[Tensor]:
+        """The rows of all processes, in order of rank; they may have different numbers of them."""
 
 
 class Priced(NamedTuple):

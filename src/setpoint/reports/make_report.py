@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from setpoint._core.errors import KindError
+from setpoint._core.json_codec import plain
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
 from setpoint.expressions import Columns
 from setpoint.goals import Goal, lower
 from setpoint.reports.checks.check_record import Check
-from setpoint.reports.plain import plain
 from setpoint.reports.report import FORMAT, Report
 from setpoint.reports.report_inputs import CERTIFY, Diagnosed, Facts, Scored
 from setpoint.reports.sections.confusion import confusion

@@ -11,7 +11,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
-from setpoint.reports.plain import plain
+from setpoint._core.json_codec import plain
 from setpoint.reports.render.model_card import card_of
 from setpoint.reports.render.page import page_of
 from setpoint.reports.render.text import text_of

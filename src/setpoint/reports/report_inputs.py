@@ -10,8 +10,8 @@ import numpy as np
 
 from setpoint._core.errors import KindError
 from setpoint.decisions import DecisionRule
-from setpoint.decisions.applied import applied
 from setpoint.expressions import Columns
+from setpoint.rules.rule import applied
 
 CERTIFY, OUT_OF_FOLD = "certify", "out-of-fold"
 TASKS = ("binary", "multiclass", "multilabel")

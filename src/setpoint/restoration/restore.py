@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint._core.options import checked_options
 from setpoint._core.words import did_you_mean
 from setpoint.restoration.baselines import deep_image_prior, dps, nearest, pnp, total_variation
 from setpoint.restoration.measurement.forward_model import Forward
@@ -21,8 +22,7 @@ from setpoint.restoration.methods.constrained_inversion import constrained
 from setpoint.restoration.methods.dmplug import dmplug
 from setpoint.restoration.methods.fmplug import fmplug
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.options import checked_options
-from setpoint.restoration.parts import as_real
+from setpoint.restoration.operators.image_tensors import as_real
 from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.restoration_record import Restored
 

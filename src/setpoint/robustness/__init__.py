@@ -4,14 +4,13 @@
 are our two attacks by themselves.
 """
 
+from setpoint.robustness.attack_batches import Progress
 from setpoint.robustness.attack_outcomes import Level, Promise, Ran
-from setpoint.robustness.attacks.attack import Attack, Call
+from setpoint.robustness.attacks.attack import Attack, Call, Found
 from setpoint.robustness.attacks.distances import Distance, as_distance
 from setpoint.robustness.attacks.max_loss import max_loss
 from setpoint.robustness.attacks.min_radius import min_radius
 from setpoint.robustness.evaluate import evaluate
-from setpoint.robustness.events import Progress
-from setpoint.robustness.found import Found
 from setpoint.robustness.record import Robustness
 from setpoint.robustness.success_criterion import Judge, Judged
 

@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.robustness.attack_batches import Bench, Tally
+from setpoint.robustness.attack_batches import Bench, Listener, Run, Tally
 from setpoint.robustness.attack_outcomes import Ran
-from setpoint.robustness.attacks.attack import Attack
+from setpoint.robustness.attacks.attack import Attack, Call, Found
 from setpoint.robustness.attacks.attack_losses import checked_loss
 from setpoint.robustness.attacks.distances import Distance
-from setpoint.robustness.events import Listener
+from setpoint.robustness.attacks.max_loss import max_loss
+from setpoint.robustness.attacks.min_radius import min_radius
 from setpoint.robustness.input_checks import (
     as_evaluated,
     digest_of,
@@ -37,12 +38,61 @@ from setpoint.robustness.input_checks import (
     read_model,
     weights_of,
 )
-from setpoint.robustness.ours import MAX_LOSS, MIN_RADIUS, largest_loss, least_radius
 from setpoint.robustness.record import Robustness
-from setpoint.robustness.running import Run
 from setpoint.robustness.success_criterion import Judge
 from setpoint.robustness.third_party_attacks import others
 from setpoint.statistics.binomial import check_confidence
+
+# Our two attacks as an evaluation calls them: the greatest loss within eps, the least radius.
+
+
+MAX_LOSS, MIN_RADIUS = "max-loss", "min-radius"
+
+
+def largest_loss(distance: Distance, loss: str, settings: Mapping[str, Any]) -> Attack:
+    """Max ℓ(z(x'), y) subject to d(x, x') ≤ eps and the box."""
+
+    def call(given: Call) -> Found:
+        return max_loss(
+            given.model,
+            given.x,
+            given.y,
+            distance,
+            given.eps,
+            loss=loss,
+            target=given.target,
+            **_common(given),
+            **settings,
+        )
+
+    return Attack(MAX_LOSS, call, each_eps=True, ours=True)
+
+
+def least_radius(distance: Distance, settings: Mapping[str, Any]) -> Attack:
+    """Min d(x, x') subject to margin(z(x'), y) ≥ 0 and the box."""
+
+    def call(given: Call) -> Found:
+        return min_radius(
+            given.model,
+            given.x,
+            given.y,
+            distance,
+            target=given.target,
+            **_common(given),
+            **settings,
+        )
+
+    return Attack(MIN_RADIUS, call, nearest=True, ours=True)
+
+
+def _common(given: Call) -> dict[str, Any]:
+    return {
+        "seed": given.seeds,  # of each image: what is found does not depend on its batch
+        "low": given.low,
+        "high": given.high,
+        "progress": given.progress,
+    }
+
 
 _ROOM = 2**28  #: bytes that the state of one batch may take
 _COPIES = 64  #: copies of a batch that an attack keeps: points, gradients, memory of steps

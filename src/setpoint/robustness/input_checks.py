@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from setpoint._core.arrays import to_numpy
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import nearest
 from setpoint.robustness.attacks.distances import Distance, as_distance
 

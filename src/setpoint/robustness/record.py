@@ -14,10 +14,9 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.robustness.attack_outcomes import Level, Promise, Ran
-from setpoint.robustness.plots import plot_accuracy, plot_radii
-from setpoint.robustness.sheet import plot_examples
+from setpoint.robustness.plots import plot_accuracy, plot_examples, plot_radii
 from setpoint.robustness.storage import write_folder
 from setpoint.robustness.success_criterion import RELATIVE
 from setpoint.robustness.summary import Facts, sentences, told_promise

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal

@@ -29,7 +29,7 @@ import numpy as np
 
 from setpoint._core.arrays import Array, greater, highest, is_tensor, join, namespace, to_numpy
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.rows.raw_arrays import array_of, floating, numeric
 

@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
-from setpoint.decisions.groups import Groups
+from setpoint.expressions import Columns, Label, Task
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
 from setpoint.rules.certificate import Certificate, opened
 from setpoint.rules.rule import OperatingPoint
 from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
+
+# The groups a promise is about: those the goal speaks of, as far as any rows have shown them.
+
+
+Groups = tuple[tuple[str, tuple[Label, ...]], ...]
+
+
+def groups_of(goal: Goal, columns: Columns) -> Groups:
+    """The values of each group column that the goal speaks of, on these rows."""
+    return tuple((name, columns.group_values(name)) for name in goal.columns)
+
+
+def declared(goal: Goal, columns: Columns, also: Iterable[Groups] = ()) -> Task:
+    """The task with all groups declared: those of these rows, and those that others have shown.
+
+    A group without rows here leaves nothing to prove about it: what these rows happen not to hold
+    must not drop out of the promise.
+    """
+    known = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
+    for groups in also:
+        for name, values in groups:
+            if name in known:
+                known[name].update(dict.fromkeys(values))
+    found = {name: tuple(sorted(values, key=_key)) for name, values in known.items()}
+    return replace(columns.task, groups={**dict(columns.task.groups), **found})  # type: ignore[arg-type]
+
+
+def _key(value: Label) -> tuple[str, Label]:
+    return type(value).__name__, value
+
 
 FORMAT = "setpoint rule 1"
 

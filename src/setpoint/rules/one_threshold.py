@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from setpoint.expressions import Scan, Sweep
+from setpoint.expressions import Columns, Scan, Sweep, measure
 from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
+from setpoint.goals import Goal, lower
 from setpoint.rules.decision_rule import DecisionRule, Held
 from setpoint.rules.goal_on_rows import Point, Problem
 from setpoint.rules.tradeoff_curve import Frontier, spread_over
@@ -114,3 +116,29 @@ def _column(values: Any, defined: Any, size: int) -> tuple[float | None, ...]:
         np.broadcast_to(values, size).tolist(), np.broadcast_to(defined, size).tolist(), strict=True
     )
     return tuple(float(value) if ok else None for value, ok in pairs)
+
+
+# The goal at its best operating point, read quickly: what a model under training is judged by.
+
+
+def quick_point(goal: Goal, columns: Columns) -> Point:
+    """What the goal reads on scores.
+
+    At the best threshold of a binary task, by argmax of a multiclass one, at ½ of a multilabel one;
+    a goal on scores alone as it is.
+
+    Parameters
+    ----------
+    goal : Goal
+    columns : Columns
+        With scores, on the host; of a multilabel task probabilities.
+    """
+    goal = lower(goal)
+    if goal.objective.needs() <= {"scores"} and not goal.constraints:
+        return Point(float(measure(goal.objective, columns).value()), (), ())
+    problem = Problem.meet(goal, columns)
+    if columns.task.kind == "binary":
+        return best_threshold(problem)[0]
+    scores = np.asarray(columns.scores)
+    decided = scores.argmax(1) if columns.task.kind == "multiclass" else scores >= 0.5
+    return problem.judge(replace(columns, decided=decided))

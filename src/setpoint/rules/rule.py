@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.expressions import Label, Task, take_groups, take_names, take_scores
+from setpoint.expressions import Columns, Label, Task, take_groups, take_in, take_names, take_scores
 from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
 from setpoint.rules.tradeoff_curve import number_from, number_to
 
@@ -295,3 +295,51 @@ def _like(a: np.ndarray, s: Array) -> Array:
     xp = namespace(s)
     dtype = s.dtype if a.dtype.kind == "f" else None
     return xp.as_tensor(a, dtype=dtype, device=s.device)
+
+
+# A rule met with rows: columns that hold its decisions.
+
+
+def applied(
+    point: OperatingPoint,
+    y_true: Any,
+    scores: Any,
+    *,
+    sample_weight: Any = None,
+    group: Any = None,
+    query: Any = None,
+    positives: bool = True,
+) -> Columns:
+    """Labels, scores and the decisions of a rule, checked and on the host.
+
+    Without ``positives`` rows that hold none are nothing strange, whatever their labels look like.
+    """
+    if not isinstance(point, OperatingPoint):
+        raise KindError(
+            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {point!r}"
+        )
+    if scores is None:
+        raise KindError("scores must be an array with one entry per row; got None")
+    columns = take_in(
+        point.task,
+        y_true,
+        scores=scores,
+        sample_weight=sample_weight,
+        group=group,
+        query=query,
+        positives=positives,
+    )
+    return with_decisions(point, columns.on_host())
+
+
+def with_decisions(point: OperatingPoint, columns: Columns) -> Columns:
+    """The same rows, decided by a rule; columns on the host."""
+    scores = np.asarray(columns.scores)
+    if point.kind == "offsets":
+        return replace(columns, decided=point.class_index(scores))
+    if point.kind == "abstain":
+        decided, abstained = point.split(scores)
+        return replace(columns, decided=decided, abstained=abstained)
+    group = (columns.groups or None) if point.kind == "per-group" else None
+    query = columns.query if point.by == "query" else None
+    return replace(columns, decided=point.decide(scores, group=group, query=query))

@@ -8,8 +8,7 @@ from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.kkt import Kkt, kkt
 from setpoint.solvers.mixture import best_feasible, best_mixture
 from setpoint.solvers.primal_dual import PrimalDual
-from setpoint.solvers.result import Multipliers, Progress, Result
-from setpoint.solvers.solution import Solution
+from setpoint.solvers.result import Multipliers, Progress, Result, Solution
 from setpoint.solvers.solve import minimize
 from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 from setpoint.solvers.table import SOLVERS

@@ -20,19 +20,299 @@ optimization, 2006, section 17.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
-from setpoint.programs.constrained_problem import Problem, Variables
+from setpoint._core.options import is_real
+from setpoint.programs.constrained_problem import Bounds, Problem, Variables, alike, variables
+from setpoint.solvers.box_projection import project, started
 from setpoint.solvers.first_order import FirstOrder
-from setpoint.solvers.penalty_run import Run
-from setpoint.solvers.solution import Solution
+from setpoint.solvers.kkt import Kkt, kkt
+from setpoint.solvers.result import Solution
 from setpoint.solvers.sqp.penalty_inner_solver import Sqp
+
+# A run of the exact penalty: the variables, what they pay, and the best of them so far.
+
+
+PROGRESS = 1e-6  #: a relative change of φ this small is none
+CHEAP = 32  #: active constraints up to which each round asks whether it has come to an optimum
+
+Judge = Callable[[Any], Any]
+
+
+class Run:
+    """What is under way; it changes, and :meth:`state` is all of it."""
+
+    def __init__(
+        self, solver: ExactPenalty, problem: Problem, x: Variables, judge: Judge | None
+    ) -> None:
+        self.solver, self.problem, self.judge, self.like = solver, problem, judge, x
+        if not variables(x) or not all(
+            isinstance(p, Tensor) and p.is_floating_point() for p in variables(x)
+        ):
+            raise DataError("x is a tensor of real numbers, or a tuple of one or more of them")
+        self.leaves = [part.detach().clone().requires_grad_() for part in variables(x)]
+        self.box: tuple[Bounds, ...] = problem.box(x)
+        self._inside()
+        self.stepped = not isinstance(solver.primal, Sqp)  #: by gradients
+        if isinstance(solver.primal, FirstOrder):
+            self.optimiser = started(solver.primal, self.leaves, solver.rates)
+        self.round, self.ended = 0, False
+        self.strength = float(solver.strength) if problem.regulariser is not None else 0.0
+        self.objectives: list[float] = []
+        self.worst: list[float] = []
+        self.steepest = 0.0
+        self.best: dict[str, Any] = {}
+
+    def begin(self, weights: Tensor | None) -> None:
+        """The first round's μ, and the start as the first candidate."""
+        f, v, broken = self.read()
+        scale = torch.ones_like(v) if weights is None else torch.as_tensor(weights).detach().to(v)
+        if scale.shape != v.shape or not bool(((scale > 0) & scale.isfinite()).all()):
+            raise DataError(
+                f"weights of shape {tuple(scale.shape)} for {len(v)} constraints: a positive "
+                "number for each"
+            )
+        self.weights, self.caps = self.solver.weight * scale, self.solver.weight_cap * scale
+        self.paid = torch.zeros_like(self.weights)
+        self.steepest = self._conditions(self.at(), most=0, thorough=False).gradient
+        self._enter(f, v, broken)
+
+    def take_up(self, state: Any) -> None:
+        """Go on from a state."""
+        self.put(alike(self.like, state["x"]), "resume", inside=True)
+        if self.stepped:  # a copy, since the state may be taken up again
+            self.optimiser.load_state_dict(deepcopy(state["optimiser"]))
+        _, v, self.broken = self.read()
+        vectors = (state[name].to(v, copy=True) for name in ("weights", "caps", "paid"))
+        self.weights, self.caps, self.paid = vectors
+        self.round, self.strength = int(state["round"]), float(state["strength"])
+        self.objectives, self.worst = list(state["objectives"]), list(state["worst"])
+        self.steepest, self.ended = float(state["steepest"]), bool(state["ended"])
+        best = dict(state["best"])
+        parts = zip(best["x"], self.leaves, strict=True)
+        self.best = best | {"x": tuple(part.to(leaf, copy=True) for part, leaf in parts)}
+
+    def descend(self) -> int:
+        """A round of steps; how many there were."""
+        solver, primal = self.solver, self.solver.primal
+        if self.round:
+            self._grow()
+        if isinstance(primal, Sqp):
+            return self._solved(primal)
+        whole, least, since = solver.rounds * solver.steps, math.inf, 0
+        self.paid = torch.zeros_like(self.weights)
+        for step in range(solver.steps):
+            phi = self._penalised()
+            value = float(phi.detach())
+            if not math.isfinite(value):
+                raise self._lost(f"step {step} of round {self.round}", value)
+            for leaf, slope in zip(self.leaves, self._slopes(phi), strict=True):
+                leaf.grad = slope
+            primal.step(self.optimiser, self.round * solver.steps + step, whole)
+            self._inside()
+            if solver.every and (step + 1) % solver.every == 0:
+                self._offer(*self.read())
+            if value < least - PROGRESS * abs(least) or least == math.inf:
+                least, since = value, 0
+            elif (since := since + 1) >= solver.patience:
+                break
+        self.paid *= self.weights / (step + 1)
+        return step + 1
+
+    def _solved(self, primal: Sqp) -> int:
+        """A round of SQP in place of gradient steps."""
+        fixed = [rate == 0 for rate in self.solver.rates]
+        strength, steps = self.strength, self.solver.steps
+        x, taken = primal.descend(
+            self.problem, self.at(), self.weights, strength=strength, steps=steps, fixed=fixed
+        )
+        self.put(x, "sqp")
+        return taken
+
+    def put(self, x: Any, name: str, inside: bool = False) -> None:
+        """Take over variables of the same shapes."""
+        given = variables(x)
+        shapes = [tuple(getattr(part, "shape", ())) for part in given]
+        if shapes != [tuple(leaf.shape) for leaf in self.leaves]:
+            expected = [tuple(leaf.shape) for leaf in self.leaves]
+            raise DataError(f"{name} gave variables of shapes {shapes}; x has {expected}")
+        with torch.no_grad():
+            for leaf, part in zip(self.leaves, given, strict=True):
+                leaf.copy_(torch.as_tensor(part))
+        if not inside:
+            self._inside()
+
+    def close(self) -> None:
+        """The end of a round: a candidate, and the question whether it is an optimum."""
+        self.round += 1
+        self._enter(*self.read())
+        grown = not self.strength or self.strength >= self.solver.strength_cap
+        if self.worst[-1] <= self.solver.tolerance and grown:
+            found = self._conditions(self.at(), most=CHEAP, thorough=False)
+            self.steepest = max(self.steepest, found.gradient)
+            self.ended = found.stationarity <= self.solver.stationary * self.steepest
+
+    def at(self) -> Variables:
+        """x, as it was given."""
+        return alike(self.like, [leaf.detach().clone() for leaf in self.leaves])
+
+    def read(self) -> tuple[float, Tensor, Tensor]:
+        """F, v and by how much each is broken."""
+        with torch.no_grad():
+            at = alike(self.like, [leaf.detach() for leaf in self.leaves])
+            f = float(self.problem.objective(at))
+            c, e = self.problem.sides(at)
+            v, broken = torch.cat([c, e]), torch.cat([c.relu(), e.abs()])
+        if not math.isfinite(f) or not bool(torch.isfinite(v).all()):
+            raise self._lost(f"the end of round {self.round}" if self.round else "the start", f)
+        return f, v, broken
+
+    def state(self) -> dict[str, Any]:
+        """To go on from."""
+        return {
+            "round": self.round,
+            "x": variables(self.at()),
+            "optimiser": deepcopy(self.optimiser.state_dict()) if self.stepped else {},
+            "weights": self.weights.clone(),
+            "caps": self.caps.clone(),
+            "paid": self.paid.clone(),
+            "strength": self.strength,
+            "objectives": list(self.objectives),
+            "worst": list(self.worst),
+            "steepest": self.steepest,
+            "best": dict(self.best),
+            "ended": self.ended,
+        }
+
+    def solution(self) -> Solution:
+        """What it came to."""
+        best = self.best
+        x = alike(self.like, best["x"])
+        # a projection that is no box is asked for in every pass of the thorough way
+        found = self._conditions(x, thorough=self.problem.project is None)
+        return Solution(
+            self.at(),
+            x,
+            best["objective"],
+            best["violations"].double().cpu().numpy(),
+            found.multipliers,
+            np.array(self.objectives),
+            np.array(self.worst)[:, None],
+            self._status(best["worst"]),
+            self.state(),
+            self.weights.double().cpu().numpy(),
+            self.paid.double().cpu().numpy(),
+            self.strength,
+            found.stationarity,
+            found.complementarity,
+            found.how,
+        )
+
+    def _inside(self) -> None:
+        """Put x back into its bounds."""
+        project(self.leaves, self.box)
+        if self.problem.project is not None:
+            with torch.no_grad():
+                given = alike(self.like, [leaf.detach() for leaf in self.leaves])
+                parts = variables(self.problem.project(given))
+                for leaf, part in zip(self.leaves, parts, strict=True):
+                    leaf.copy_(part)
+
+    def _penalised(self) -> Tensor:
+        """φ at x; what it pays is added up."""
+        at = alike(self.like, self.leaves)
+        c, e = self.problem.sides(at)
+        broken = torch.cat([c.relu(), e.abs()])
+        signed = torch.cat([broken[: len(c)], e]).detach()
+        self.paid += signed.sign() if self.solver.power == 1 else signed
+        if self.solver.power == 2:
+            broken = 0.5 * broken.square()
+        phi = self.problem.objective(at) + (self.weights * broken).sum()
+        if self.problem.regulariser is not None and self.strength:
+            phi = phi + self.strength * self.problem.regulariser(at)
+        return phi
+
+    def _slopes(self, phi: Tensor) -> Sequence[Tensor | None]:
+        # not phi.backward(): it would leave gradients in tensors that are not ours to move
+        return torch.autograd.grad(phi, self.leaves, allow_unused=True)
+
+    def _grow(self) -> None:
+        solver = self.solver
+        grown = (self.weights * solver.weight_growth).minimum(self.caps)
+        self.weights = torch.where(self.broken > solver.tolerance, grown, self.weights)
+        self.strength = min(self.strength * solver.strength_growth, float(solver.strength_cap))
+
+    def _enter(self, f: float, v: Tensor, broken: Tensor) -> None:
+        """A start or the end of a round."""
+        self.broken = broken
+        self.objectives.append(f)
+        self.worst.append(_greatest(broken))
+        self._offer(f, v, broken)
+
+    def _offer(self, f: float, v: Tensor, broken: Tensor) -> None:
+        """A candidate for the best; of equals the first stays."""
+        worst = _greatest(broken)
+        rank = (-worst if worst > self.solver.tolerance else 0.0, -f)
+        if self.judge is not None:
+            rank = _ranked(self.judge(self.at()))
+        if not self.best or rank > self.best["rank"]:
+            self.best = {
+                "x": variables(self.at()),
+                "objective": f,
+                "violations": v.clone(),
+                "worst": worst,
+                "rank": rank,
+            }
+
+    def _conditions(self, x: Variables, **options: Any) -> Kkt:
+        solver = self.solver
+        return kkt(
+            self.problem,
+            x,
+            self.weights if self.stepped else torch.full_like(self.caps, torch.inf),
+            strength=self.strength,
+            power=solver.power,
+            tolerance=solver.tolerance,
+            **options,
+        )
+
+    def _status(self, worst: float) -> str:
+        solver = self.solver
+        which = "the iterate judged best" if self.judge is not None else "the best iterate"
+        early = ", where it came to rest," if self.ended else ""
+        done = f"after {self.round} of {solver.rounds} rounds{early} {which}"
+        if worst <= solver.tolerance:
+            return f"{done} keeps every constraint within {solver.tolerance:g}"
+        capped = int((self.weights >= self.caps).sum())
+        more = f"; {capped} of its weights are at weight_cap={solver.weight_cap:g}" * (capped > 0)
+        return f"{done} breaks a constraint by {worst:.3g}{more}"
+
+    def _lost(self, when: str, value: float) -> DataError:
+        return DataError(
+            f"at {when} the objective, a constraint or the regulariser is {value:g} or not finite; "
+            "take a smaller learning rate or a better start"
+        )
+
+
+def _ranked(judged: Any) -> tuple[float, ...]:
+    """A judgement as plain numbers, which can be kept and compared."""
+    given = judged if isinstance(judged, tuple | list) else (judged,)
+    rank = tuple(float(x) for x in given)
+    if not rank or any(math.isnan(x) for x in rank):
+        raise DataError(f"judge gave {judged!r}; a tuple of one or more numbers is compared")
+    return rank
+
+
+def _greatest(x: Tensor) -> float:
+    return float(x.max()) if x.numel() else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 
 OPTIMISERS = ("adamw", "adam", "sgd")

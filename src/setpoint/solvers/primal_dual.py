@@ -21,12 +21,12 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.programs.constrained_problem import Problem
 from setpoint.programs.duals import Additive, Dual, Equal, one_sided
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.mixture import best_feasible, excess
-from setpoint.solvers.solution import Solution
+from setpoint.solvers.result import Solution
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.solvers.augmented import AugmentedLagrangian
-from setpoint.solvers.augmented.calling import solved
+from setpoint.solvers.augmented.augmented_lagrangian import solved
 from setpoint.solvers.result import Multipliers, Progress, Result
 from setpoint.solvers.sqp import quadratic_program as quadratic
 from setpoint.solvers.sqp.bfgs_sqp import Run, Settings

@@ -15,7 +15,7 @@ import numpy as np
 
 from setpoint._core import scipy_special as special
 from setpoint._core.errors import DataError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 
 
 def check_confidence(confidence: Any) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 
 
 class Schedule(ABC):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 
 
 class Surrogate(ABC):

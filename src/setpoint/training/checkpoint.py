@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,20 @@ def set_random_state(state: Mapping[str, Tensor], device: torch.device) -> None:
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"], device)
+
+
+# What a run is about, in one word, so that another run's checkpoint is known as such.
+
+
+def digest(parts: Iterable[object], tensors: Iterable[Tensor | None]) -> str:
+    """SHA-256 of some texts and of the bytes of some tensors.
+
+    >>> digest(["a goal"], [torch.zeros(2)])[:8] == digest(["a goal"], [torch.ones(2)])[:8]
+    False
+    """
+    found = hashlib.sha256("|".join(map(str, parts)).encode())
+    for tensor in tensors:
+        if tensor is not None:
+            plain = tensor.detach().cpu().contiguous().reshape(-1)
+            found.update(plain.view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()

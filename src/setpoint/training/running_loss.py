@@ -22,10 +22,75 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.arrays import exponential, inverse, where, whole
+from setpoint._core.errors import KindError
+from setpoint._core.options import is_real
 from setpoint.programs import Priced, StreamProgram
-from setpoint.training.attached import attached
 from setpoint.training.distributed import Processes, gathered, summed, world_size
-from setpoint.training.refusals import check_options
+
+# A value and a gradient that were computed apart, as one scalar to go backward from.
+
+
+def attached(outputs: Tensor, value: Any, gradient: Tensor) -> Tensor:
+    """A scalar with this value, and with this gradient in the outputs."""
+    if outputs.dtype != gradient.dtype or torch.compiler.is_compiling():
+        return _Attach.apply(outputs, value, gradient)  # type: ignore[return-value]
+    # ⟨gradient, outputs⟩ has that gradient, at the cost of one operation; its value is replaced.
+    if outputs.ndim > 1:
+        outputs, gradient = outputs.reshape(-1), gradient.view(-1)
+    result = torch.dot(gradient, outputs)
+    result.detach().fill_(value)
+    return result
+
+
+class _Attach(torch.autograd.Function):
+    """The same for half precision, multiplied first and narrowed afterwards, and for graphs."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: Tensor, value: Any, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        ctx.kind = outputs.dtype, outputs.shape
+        return gradient.new_zeros(()) + value
+
+    @staticmethod
+    def backward(ctx: Any, *scale: Tensor) -> Any:
+        dtype, shape = ctx.kind
+        return (ctx.saved_tensors[0] * scale[0]).to(dtype).view(shape), None, None
+
+
+# What a running loss refuses when it is made.
+
+
+def check_options(program: StreamProgram, memory: Any, warmup: Any, accumulate: Any) -> None:
+    """Refuse options that mean nothing, or that the program cannot be run with."""
+    if not is_real(memory) or not 0 <= memory < math.inf:
+        raise KindError(f"memory={memory!r}: a number of rows, 0 or more")
+    if not is_real(warmup) or not 0 <= warmup < math.inf or warmup != int(warmup):
+        raise KindError(f"warmup={warmup!r}: a whole number of steps, 0 or more")
+    if not is_real(accumulate) or not 1 <= accumulate < math.inf or accumulate % 1:
+        raise KindError(f"accumulate={accumulate!r}: a whole number, 1 or more")
+    if accumulate > 1 and not memory:
+        raise KindError(
+            f"accumulate={accumulate} needs running totals: a part of a batch cannot be priced at "
+            "totals that are not there yet; leave memory as it is"
+        )
+    if accumulate > 1 and program.together:
+        raise KindError(
+            f'accumulate={accumulate}: correction="soft" and pool=0 take thresholds from a '
+            "whole batch; leave accumulate at 1, or correction and pool as they are"
+        )
+    if not program.exact:
+        return
+    if not memory:
+        raise KindError(
+            "memory=0 prices each batch at its own totals, and a table knows those of all rows; "
+            "leave memory as it is"
+        )
+    if accumulate > 1:
+        raise KindError(
+            f"accumulate={accumulate}: a table of rows moves with every call; leave accumulate at "
+            '1 and take larger batches, or form="eliminated", which can wait'
+        )
+
 
 logger = logging.getLogger("setpoint")
 

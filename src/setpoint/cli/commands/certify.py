@@ -10,7 +10,6 @@ import typer
 
 from setpoint._core.errors import FileError, KindError
 from setpoint._core.files import write_bytes
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.certificate_view import (
     refuse_unprovable,
     refuse_weights,
@@ -20,10 +19,11 @@ from setpoint.cli.display.rule_view import data_line, decided_facts
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, command, print_json
 from setpoint.cli.files.output_paths import refuse_existing, refuse_unwritable
 from setpoint.cli.files.rule_files import load_rule, load_seen
-from setpoint.cli.inputs.scored_table import Rows
+from setpoint.cli.inputs.scored_table import Rows, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Confidence,
+    Debug,
     Group,
     Label,
     Positive,
@@ -36,7 +36,6 @@ from setpoint.cli.inputs.shared_options import (
     WeightBound,
     split,
 )
-from setpoint.cli.ruled import labels_for, read_for, roles_of
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions import certify as test_rule
 from setpoint.goals import Goal

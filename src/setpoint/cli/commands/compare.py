@@ -12,22 +12,19 @@ import typer
 from rich.text import Text
 
 from setpoint._core.errors import KindError
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.run_view import STYLES, span
 from setpoint.cli.display.terminal import Json, Screen, count, number, print_json
 from setpoint.cli.files.saved_run import Run
 from setpoint.cli.inputs.duration import in_words
-from setpoint.cli.inputs.run_scores import Scorer
-from setpoint.cli.inputs.scored_table import Rows
-from setpoint.cli.inputs.shared_options import ENDINGS, Several
-from setpoint.cli.ruled import labels_for
-from setpoint.cli.scored import Columns, take_rows
+from setpoint.cli.inputs.run_scores import Columns, Scorer, take_rows
+from setpoint.cli.inputs.scored_table import Rows, labels_for
+from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
 from setpoint.datasets import read_table
-from setpoint.decisions.applied import applied
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.referee import Bout, Entrant
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
+from setpoint.rules.rule import applied
 
 HELP = "Set two runs side by side; with labelled rows, both decide the same ones."
 EPILOG = """

@@ -15,24 +15,106 @@ from rich.text import Text
 
 from setpoint._core.errors import FileError
 from setpoint._core.files import write_text
-from setpoint.cli.commands.predict import Decided
-from setpoint.cli.debugging import Debug
-from setpoint.cli.deciding import Deciding, Wanted
+from setpoint.cli.commands.evaluate import Judged
+from setpoint.cli.commands.fit import Fitting, Made
+from setpoint.cli.commands.predict import Decided, Deciding, Wanted
 from setpoint.cli.display.run_view import show_outcome
 from setpoint.cli.display.terminal import Json, Screen, command, count, print_json
-from setpoint.cli.experiment import SecondLook, second_look
 from setpoint.cli.files.output_paths import make_folder
 from setpoint.cli.files.saved_run import Run
-from setpoint.cli.fitting import Fitting, Made
 from setpoint.cli.inputs.fit_table import Uses
-from setpoint.cli.inputs.run_scores import Scorer
-from setpoint.cli.promise import Judged
-from setpoint.cli.scored import Columns
+from setpoint.cli.inputs.run_scores import Columns, Scorer
+from setpoint.cli.inputs.shared_options import Debug
 from setpoint.datasets import Dataset, load
+from setpoint.decisions import evaluate, tune
 from setpoint.goals import Goal
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# A second look: how often a threshold that was only tuned breaks its limit on other rows.
+
+
+SHUFFLES = 50
+MODEL = "logistic regression on squares and products of rank-normalised columns"
+
+
+@dataclass(frozen=True)
+class SecondLook:
+    """One model, one goal; the rows to tune and to test on shuffled many times.
+
+    Attributes
+    ----------
+    goal : str
+    met : int
+        Shuffles in which the goal was met on the rows the threshold was tuned on.
+    broken : int
+        Those of them in which a constraint broke on the other rows.
+    """
+
+    goal: str
+    met: int
+    broken: int
+
+    def sentence(self) -> str:
+        """What was seen, in words."""
+        return (
+            f"With a threshold tuned on half of the rows and tested on the other half ({MODEL}), "
+            f'"{self.goal}" was met on the tune rows in {self.met} of {SHUFFLES} shuffles, and '
+            f"broken on the test rows in {self.broken} of these: rows flatter the threshold that "
+            "was chosen on them."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "goal": self.goal,
+            "model": MODEL,
+            "shuffles": SHUFFLES,
+            "met_on_tune": self.met,
+            "broken_on_test": self.broken,
+            "sentence": self.sentence(),
+        }
+
+
+def second_look(data: Dataset, goal: str, seed: int) -> SecondLook:
+    """Train on half of the rows; tune and test on shuffled halves of the rest."""
+    y, scores = _scored(data, seed)
+    met = broken = 0
+    for shuffle in range(seed + 1, seed + 1 + SHUFFLES):
+        first, second = _halves(y, shuffle)
+        rule = tune(goal, y[first], scores[first])
+        if rule.feasible:
+            met += 1
+            broken += not evaluate(rule, y[second], scores[second]).holds
+    return SecondLook(goal, met, broken)
+
+
+def _scored(data: Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and scores of the rows that the model was not trained on."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
+
+    x, y = data.X.to_numpy(), data.y
+    first, second = _halves(y, seed)
+    model = make_pipeline(
+        QuantileTransformer(n_quantiles=500, output_distribution="normal", random_state=seed),
+        PolynomialFeatures(degree=2),
+        StandardScaler(),
+        LogisticRegression(max_iter=2000),
+    ).fit(x[first], y[first])
+    return y[second], model.predict_proba(x[second])[:, 1]
+
+
+def _halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two halves of the rows with the same share of positives."""
+    from sklearn.model_selection import train_test_split
+
+    halves = train_test_split(np.arange(len(y)), train_size=0.5, stratify=y, random_state=seed)
+    return np.asarray(halves[0]), np.asarray(halves[1])
+
 
 HELP = "The whole story on bundled data in about a minute: fit, proof, report, new rows."
 EPILOG = """

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.run_view import (
     Fact,
     certificate_facts,
@@ -25,6 +24,7 @@ from setpoint.cli.display.run_view import (
 from setpoint.cli.display.terminal import Json, Screen, command, count, number, print_json
 from setpoint.cli.files.saved_run import Run
 from setpoint.cli.inputs.duration import in_words
+from setpoint.cli.inputs.shared_options import Debug
 
 HELP = "Say what was decided in a run and why: models, margin, proof, price, checks."
 EPILOG = """

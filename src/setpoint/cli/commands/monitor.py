@@ -12,7 +12,6 @@ from rich.text import Text
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import write_bytes
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.certificate_view import told_short
 from setpoint.cli.display.rule_view import data_line
 from setpoint.cli.display.terminal import (
@@ -25,12 +24,19 @@ from setpoint.cli.display.terminal import (
     number,
     print_json,
 )
-from setpoint.cli.files.output_paths import refuse_existing, refuse_unwritable
+from setpoint.cli.files.output_paths import (
+    as_bytes,
+    refuse_ending,
+    refuse_existing,
+    refuse_unwritable,
+)
 from setpoint.cli.files.rule_files import load_certificate
 from setpoint.cli.files.saved_run import Run
-from setpoint.cli.inputs.scored_table import Rows
+from setpoint.cli.inputs.run_scores import Columns, scored_rows
+from setpoint.cli.inputs.scored_table import Rows, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
+    Debug,
     Group,
     Label,
     Positive,
@@ -38,9 +44,6 @@ from setpoint.cli.inputs.shared_options import (
     Scores,
     Weight,
 )
-from setpoint.cli.plotting import as_bytes, refuse_ending
-from setpoint.cli.ruled import labels_for, read_for, roles_of
-from setpoint.cli.scored import Columns, scored_rows
 from setpoint.decisions import Certificate, Monitor, Report, Watched, plot_monitor
 from setpoint.decisions.monitor import AGAIN, BROKEN, HOLDS, NOT_MONITORABLE
 

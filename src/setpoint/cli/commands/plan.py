@@ -12,15 +12,15 @@ from rich.text import Text
 from setpoint._core.errors import KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli.commands.tune import by_column, sought_for
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.rule_view import data_line
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, count, number, print_json
-from setpoint.cli.files.output_paths import refuse_existing
+from setpoint.cli.files.output_paths import as_bytes, refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_rule
-from setpoint.cli.inputs.scored_table import Roles, Rows, read_rows
+from setpoint.cli.inputs.scored_table import Roles, Rows, labels_for, read_for, read_rows, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Confidence,
+    Debug,
     Group,
     Label,
     Positive,
@@ -30,8 +30,6 @@ from setpoint.cli.inputs.shared_options import (
     scores_of,
     split,
 )
-from setpoint.cli.plotting import as_bytes, refuse_ending
-from setpoint.cli.ruled import labels_for, read_for, roles_of
 from setpoint.decisions import DecisionRule, Need, Plan, plot_plan
 from setpoint.decisions import plan as lay_out
 from setpoint.decisions.plan import thinned

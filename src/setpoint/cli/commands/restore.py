@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.progress_bar import Bar
 from setpoint.cli.display.terminal import Force, Json, Screen, count, print_json
 from setpoint.cli.inputs.duration import in_words
-from setpoint.cli.inputs.shared_options import split
+from setpoint.cli.inputs.shared_options import Debug, split
 
 if TYPE_CHECKING:
     from setpoint.cli.inputs.restore_inputs import Measured

@@ -12,11 +12,10 @@ import typer
 from rich.text import Text
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint.cli.debugging import Debug
 from setpoint.cli.display.progress_bar import Bar
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, number, print_json
 from setpoint.cli.inputs.duration import in_words
-from setpoint.cli.inputs.shared_options import Several
+from setpoint.cli.inputs.shared_options import Debug, Several
 from setpoint.cli.inputs.user_code import called, claim, imported, read_arrays, read_model
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from setpoint.cli.display.terminal import Screen
 from setpoint.cli.display.terminal_plot import ASCII, BRAILLE, Picture
-from setpoint.cli.plotting import as_bytes
+from setpoint.cli.files.output_paths import as_bytes
 from setpoint.decisions import DecisionRule, plot_frontier
 
 _WIDEST = 72

@@ -41,7 +41,7 @@ class Run:
     @classmethod
     def open(cls, folder: Path) -> Run:
         """Read a run folder; nothing in it is executed."""
-        from setpoint.fit.manifest import read_json, verified
+        from setpoint._core.files import read_json, verified
         from setpoint.reports import Report
 
         verified(folder)

@@ -15,10 +15,14 @@ from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.fit_target import Target, read_target, unlabelled, without_label
 from setpoint.cli.inputs.scored_table import columns_of, group_values
 from setpoint.datasets import Schema, column, numbers, read_table
-from setpoint.goals import Goal
+from setpoint.expressions import Domain, take_in
+from setpoint.goals import Goal, lower
+from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.table import kind_for
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _KINDS = {"numeric": "numeric", "category": "category", "date": "date", "ignored": "ignored"}
 
@@ -199,3 +203,25 @@ def _kept(X: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
             raise DataError(f'column "{name}" cannot be kept: {ignored[name]}.')
         made[name] = X[name].astype(np.float64)
     return made
+
+
+# Whether a goal can be meant of some rows: its groups and classes are there, its rule exists.
+
+
+def refuse_unmeant(goal: Goal, given: Given, kind: str | None) -> None:
+    """Raise before anything is fitted where the goal names what no row has."""
+    from setpoint.fit.class_labels import read_labels
+    from setpoint.fit.rule_and_proof import ranks_only
+
+    target, rows, lowered = given.target, len(given.X), lower(goal)
+    labels, codes = read_labels(goal, target.y, rows, target.task, target.positive)
+    several = len(labels.task.classes or ())
+    scores = np.zeros((rows, several) if several else rows)
+    columns = take_in(
+        labels.task, labels.named(codes), scores=scores, group=given.more.get("group")
+    )
+    if ranks_only(lowered):  # the ranking is judged, and no rule is looked for
+        lowered.objective.expand(Domain(columns.on_host()))
+        return
+    kind_for(lowered, labels.task.kind, kind)
+    Problem.ground(lowered, columns.on_host())

@@ -90,3 +90,24 @@ def labels_of(label: Sequence[str] | None, task: str) -> tuple[str, ...]:
 def scores_of(score: Sequence[str] | None, scores: str | None) -> tuple[str, ...]:
     """Columns of scores, from both options."""
     return (*(score or ()), *split(scores))
+
+
+# ``--debug``, which is understood before and after the name of a command.
+
+
+def remember(ctx: typer.Context, value: bool) -> bool:
+    """Keep the option where the app finds it when something fails."""
+    root = ctx.find_root()
+    root.obj = bool(root.obj) or value
+    return value
+
+
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        metavar="",
+        callback=remember,
+        help="Show the traceback when something goes wrong.",
+    ),
+]

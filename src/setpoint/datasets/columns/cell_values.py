@@ -5,8 +5,11 @@ The index of a column holds the places of its rows in the table given, for the s
 
 from __future__ import annotations
 
+import math
 import numbers
+import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,7 @@ from setpoint._core.errors import DataError, KindError
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 # What pandas.api.types.infer_dtype says of cells of one kind, missing ones aside.
 _NUMERIC = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
@@ -191,3 +195,60 @@ def _strange(cell: Any, row: int, name: str) -> Exception:
         f"({type(cell).__name__}) in data row {row}; each argument must be a string or a real "
         "number, or missing (None)."
     )
+
+
+# Levels of a column, the quick way where every cell is a text.
+
+
+def levels_of(series: pd.Series, name: str) -> Levels:
+    """Cells of a column as levels: what :func:`levels` gives, which looks at each level by itself.
+
+    >>> import pandas as pd
+    >>> levels_of(pd.Series(["b", None, "a", "b"]), "x")
+    Levels(codes=array([ 0, -1,  1,  0]), texts=('b', 'a'))
+    """
+    import pandas as pd
+    from pandas.api import types
+
+    is_text = isinstance(series.dtype, pd.StringDtype) or (
+        types.is_object_dtype(series.dtype) and types.infer_dtype(series, skipna=True) == "string"
+    )
+    if not is_text:
+        return levels(series, name)
+    codes, found = pd.factorize(series.array)
+    return Levels(codes, tuple(np.asarray(found, dtype=object)))
+
+
+# Numbers written as texts: ``12.5``, ``-3``, ``1e-4``, ``1,234`` and ``1,234,567.8``.
+#
+# A comma parts thousands and nothing else: ``12,5`` is no number here, and neither is ``1,23``. A
+# text with a leading zero, ``007``, is a code: as a number it would lose what tells it from ``7``.
+
+
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
+_CODE = re.compile(r"[+-]?0[0-9]+")
+
+
+def numbers_of(texts: Iterable[str]) -> np.ndarray:
+    """Texts as 64-bit floats, NaN where one is no number.
+
+    >>> numbers_of(["1,234", " 12.5 ", "-3e2", "12,5", "?"])
+    array([1234. ,   12.5, -300. ,    nan,    nan])
+    """
+    return np.array([_number(text.strip()) for text in texts], dtype=np.float64)
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is of digits with a leading zero.
+
+    >>> is_code("007"), is_code("0.5"), is_code("0")
+    (True, False, False)
+    """
+    return _CODE.fullmatch(text.strip()) is not None
+
+
+def _number(text: str) -> float:
+    if _PLAIN.fullmatch(text):
+        return float(text)
+    return float(text.replace(",", "")) if _THOUSANDS.fullmatch(text) else math.nan

@@ -10,9 +10,14 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint._core.words import listing
-from setpoint.datasets._levels import levels_of
-from setpoint.datasets._written import is_code, numbers_of
-from setpoint.datasets.columns.cell_values import Levels, floats, is_numeric
+from setpoint.datasets.columns.cell_values import (
+    Levels,
+    floats,
+    is_code,
+    is_numeric,
+    levels_of,
+    numbers_of,
+)
 from setpoint.datasets.columns.dates import PARTS, has_clock, instants, likely, read, way_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint.datasets._levels import levels_of
-from setpoint.datasets.columns.cell_values import floats, is_numeric
+from setpoint.datasets.columns.cell_values import floats, is_numeric, levels_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import GoalError
-from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import examine, proves
-from setpoint.decisions.groups import declared, groups_of
 from setpoint.decisions.proof.margin_path import joint_power, margin_path
 from setpoint.decisions.proof.test_order import counts_along, pure_claims, threshold_order
 from setpoint.expressions import Columns, Sweep
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, declared, groups_of
 from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 from setpoint.statistics import binomial as bounds
 

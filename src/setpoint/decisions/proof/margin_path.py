@@ -16,14 +16,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import subject_of
-from setpoint.decisions.groups import declared
 from setpoint.decisions.proof.power import power_at
 from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.expressions import Columns, Constraint, Number
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, declared
+from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 
 MARGINS = (4, 3, 2.4, 2, 1.7, 1.45, 1.25, 1.1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0, -0.3)

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.proof.margin_path import tightened_goal
 from setpoint.decisions.proof.test_order import counts_along, pure_claims
 from setpoint.expressions import Columns, Scan, Sweep
@@ -25,6 +24,7 @@ from setpoint.goals import Goal, lower
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import Problem
 from setpoint.rules.one_threshold import tune_threshold
+from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 
 MARGIN = 2.0  #: standard errors; see the decision on defaults for what others gave

@@ -18,18 +18,17 @@ from dataclasses import replace
 import numpy as np
 
 from setpoint._core import scipy_special as special
-from setpoint.decisions.applied import with_decisions
 from setpoint.decisions.certify import subject_of
-from setpoint.decisions.groups import declared
 from setpoint.decisions.proof.margin_path import joint_power
 from setpoint.decisions.quantities.from_expression import parts_of_all
 from setpoint.decisions.quantities.rate import Rate
 from setpoint.expressions import Columns, Sweep
 from setpoint.expressions.fractions import Form
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, declared
 from setpoint.rules.goal_on_rows import Problem
 from setpoint.rules.one_threshold import threshold_rule
+from setpoint.rules.rule import with_decisions
 from setpoint.statistics import binomial as bounds
 from setpoint.statistics.score_calibration import DRAWS, drawn_curves
 

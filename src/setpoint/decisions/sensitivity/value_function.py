@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setpoint.decisions.applied import with_decisions
 from setpoint.expressions import Columns, Constraint, Expression, Number, Ratio, Scan, Sweep, Total
 from setpoint.expressions.fractions import linear
 from setpoint.expressions.rows.row_events import decided
@@ -25,6 +24,7 @@ from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import Asked, asked_of, moved
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 
 ENOUGH = 10  #: rows under a rate, below which it is called thin

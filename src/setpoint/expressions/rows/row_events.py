@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from setpoint._core.errors import GoalError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 
 DECIDED = "decided"
 ACTUAL = "actual"

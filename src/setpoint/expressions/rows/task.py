@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.rows.row_events import RESERVED, Label, label_of
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,25 +24,94 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from setpoint._core.errors import GoalError, KindError
-from setpoint.decisions.quick import quick_point
-from setpoint.fit.by_group import point_by_group
-from setpoint.fit.digest import digest
-from setpoint.fit.exact import fit_exact
+from setpoint.expressions import Columns
+from setpoint.fit.network.exact_run import fit_exact
 from setpoint.fit.network.exact_verdict import Verdict
-from setpoint.fit.sizes import batch_size, class_weights
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
 from setpoint.methods import Costs, CrossEntropy, Exact, Implicit, Lagrangian, Method, SoftSet
+from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.implicit.threshold_search import search_slots
 from setpoint.methods.method import ready
 from setpoint.methods.rate_targets import curve_of
-from setpoint.rules.goal_on_rows import Problem
-from setpoint.rules.one_threshold import best_threshold
+from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, Rows
+from setpoint.training.checkpoint import digest
 from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import Listener
 from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
 from setpoint.training.scored_rows import scored
+
+# The goal at a threshold for each group, read quickly: by it a network in training is judged.
+
+
+STEP = 0.01  #: how far beyond the outermost probabilities the outer candidates lie
+
+
+def point_by_group(
+    goal: Goal, columns: Columns, task: Task, by: str, codes: Mapping[str, Tensor]
+) -> Point:
+    """What the goal reads at the best thresholds of a coarse mesh, one for each group.
+
+    Parameters
+    ----------
+    goal : Goal
+    columns : Columns
+        With scores, on the host.
+    task : Task
+        With the values of its group columns.
+    by : str
+        The column that thresholds differ by.
+    codes : mapping of str to torch.Tensor
+        The code of each row in each group column.
+    """
+    goal, cells = lower(goal), Cells(task)
+    at = [name for name, _ in task.groups].index(by)
+    values = dict(task.groups)[by]
+    slot = np.repeat([values.index(group[at]) for group in cells.groups], 2)
+    scores = np.asarray(columns.scores)
+    code = np.zeros(len(scores), int)
+    for name, several in task.groups:
+        code = code * len(several) + codes[name].cpu().numpy()
+    place = 2 * code + np.asarray(columns.actual)
+    weight = np.ones(len(code)) if columns.weight is None else np.asarray(columns.weight)
+    cuts, *_ = search_slots(Lowered(goal, cells), slot, scores, place, weight, STEP)
+    known = replace(columns, task=replace(columns.task, groups=task.groups))
+    decided = scores >= cuts[slot[place]]
+    return Problem.meet(goal, known).judge(replace(known, decided=decided))
+
+
+# Sizes of batches and weights of classes, from how many rows each class has.
+
+
+def batch_size(target: Tensor, task: Task) -> int:
+    """A sixteenth of the rows between 32 and 1024, and enough for ten of the rarest class."""
+    n = len(target)
+    size = min(max(n // 16, 32), 1024)
+    if task.kind == "binary":
+        rarest = float(min(target.float().mean(), 1 - target.float().mean()))
+    elif task.kind == "multiclass":
+        counts = torch.bincount(target.long(), minlength=len(task.classes or ()))
+        rarest = float(counts[counts > 0].min()) / n
+    else:
+        rarest = float(target.float().mean(0).clamp(min=1 / n).min())
+    return max(1, min(n, max(size, min(int(10 / max(rarest, 1e-9)), 4096))))
+
+
+def class_weights(target: Tensor, task: Task, power: float) -> tuple[float, ...]:
+    """(1 / frequency)^power of each class; of a label, that of positives to negatives."""
+    if task.kind == "multilabel":
+        share = target.double().mean(0).clamp(1 / len(target), 1 - 1 / len(target))
+        u = (1 - share) / share
+    else:
+        width = 2 if task.kind == "binary" else len(task.classes or ())
+        u = 1 / torch.bincount(target.long(), minlength=width).clamp(min=1).double()
+        u = u / u.mean()
+    return tuple((u**power).tolist())
+
 
 MEMORY, MANY = 8192, 400  #: rows that totals remember; rows of the rarest class, where hard ones
 HARDENED = 0.8  #: share of the epochs in which the forms of exact for batches harden

@@ -21,12 +21,18 @@ from sklearn.linear_model import Ridge
 from torch import nn
 
 from setpoint._core.errors import KindError
-from setpoint.fit.fold_models import LinearModel, Model, NetworkModel, TreesModel, built
+from setpoint.fit.fold_models import (
+    LinearModel,
+    Model,
+    NetworkModel,
+    RegressorModel,
+    TreesModel,
+    built,
+)
 from setpoint.fit.members import MANY
 from setpoint.fit.network.goal_network import Settings, device_of
 from setpoint.fit.regression.regression_network import RealFit, RealPart, fresh
 from setpoint.fit.regression.regression_targets import Scale, parted, rarity
-from setpoint.fit.regressor_model import RegressorModel
 from setpoint.fit.training_data import Encoded
 from setpoint.goals import Goal, Task
 

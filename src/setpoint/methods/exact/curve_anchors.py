@@ -32,9 +32,8 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
-from setpoint.methods.implicit.implicit import Implicit
+from setpoint.methods.implicit.implicit import Implicit, ImplicitProgram
 from setpoint.methods.implicit.moving_thresholds import Thresholds
-from setpoint.methods.implicit_program import ImplicitProgram
 from setpoint.methods.rate_targets import aim_objection, aim_of, curve_of
 from setpoint.surrogates import Schedule
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.confusion_cells import Cells

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.programs import Exchange
 
 CHUNK = 1 << 20  #: slots that are written at once where a file is made

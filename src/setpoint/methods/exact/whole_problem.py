@@ -34,8 +34,7 @@ from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import take_batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
-from setpoint.methods.exact.step_tie import apart, exceeds, falls_short
-from setpoint.methods.monotone import directions
+from setpoint.methods.exact.step_tie import apart, directions, exceeds, falls_short
 from setpoint.programs import Problem
 
 REGULARISERS = ("trim", "relabel", "none")

@@ -20,7 +20,7 @@ from setpoint.methods.implicit.moving_thresholds import Moving
 from setpoint.methods.rate_targets import Aim
 
 if TYPE_CHECKING:
-    from setpoint.methods.implicit_program import ImplicitProgram
+    from setpoint.methods.implicit.implicit import ImplicitProgram
 
 HALVINGS = 100
 GRID = 1001  #: thresholds looked at

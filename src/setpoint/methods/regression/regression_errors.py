@@ -37,12 +37,11 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal, Task
-from setpoint.methods.error_tree import PRESS, apart
 from setpoint.methods.method import Method, Recovered, Standing, ready, undeclared
-from setpoint.methods.regression.goal_over_errors import ErrorGoal
+from setpoint.methods.regression.goal_over_errors import PRESS, ErrorGoal, apart
 from setpoint.methods.regression.strata import (
     ABSOLUTE,
     FIRST,

@@ -10,7 +10,6 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint.decisions import DecisionRule
-from setpoint.decisions.applied import with_decisions
 from setpoint.expressions import Columns
 from setpoint.goals import lower
 from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
@@ -18,6 +17,7 @@ from setpoint.reports.checks.column_samples import chance
 from setpoint.reports.report_inputs import Scored
 from setpoint.rules.goal_on_rows import Problem
 from setpoint.rules.one_threshold import best_threshold
+from setpoint.rules.rule import with_decisions
 
 FEW = {"certify": 30}  #: rows of the rarer class that a part should have
 FEW_ELSEWHERE = 50

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.reports.plain import number, numbers
+from setpoint._core.json_codec import number, numbers
 from setpoint.reports.render.svg import BLUE, INK, QUIET, VERMILION, beside, drawn, shares, short
 from setpoint.reports.wording import percent
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from setpoint.reports.plain import number
+from setpoint._core.json_codec import number
 from setpoint.reports.render.page import count, figure, share, span
 from setpoint.reports.wording import labelled, signed
 

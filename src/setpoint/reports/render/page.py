@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from setpoint._core.errors import FileError
-from setpoint.reports.plain import number
+from setpoint._core.json_codec import number
 from setpoint.reports.render.comparison_figures import (
     bounds_figure,
     classes_figure,

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from setpoint.reports.plain import number
+from setpoint._core.json_codec import number
 from setpoint.reports.render.page import count, figure, span
 from setpoint.reports.wording import labelled, signed
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
 from setpoint.reports.sections.key_figures import weighted_share

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.restoration.options import at_least
+from setpoint._core.options import at_least
 
 
 class WindowedVariance:

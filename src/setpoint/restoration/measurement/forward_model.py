@@ -23,8 +23,8 @@ from torch.func import functional_call
 
 from setpoint._core.errors import DataError
 from setpoint.restoration.operators.external_operator import Physics
+from setpoint.restoration.operators.image_tensors import as_real, mask_of_parts
 from setpoint.restoration.operators.observed_entries import observed_entries
-from setpoint.restoration.parts import as_real, mask_of_parts
 
 
 class Forward:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.restoration.options import at_least
+from setpoint._core.options import at_least
 
 #: f(step, steps or None, residual): told after every step; the residual stays on its device
 Callback = Callable[[int, int | None, Tensor], Any]

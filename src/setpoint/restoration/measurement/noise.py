@@ -21,12 +21,11 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
+from setpoint._core.options import is_real
 from setpoint._core.random_streams import normal_like, stream, uniform_like
-from setpoint._core.reals import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.restoration.measurement.noise_level import estimate_sigma
-from setpoint.restoration.operators.image_tensors import read_bounded, read_number
-from setpoint.restoration.parts import as_real
+from setpoint.restoration.operators.image_tensors import as_real, read_bounded, read_number
 
 __all__ = ["Noise", "Gaussian", "Shot", "Speckle", "Impulse", "as_noise", "estimate_sigma"]
 

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint._core.options import at_least
 from setpoint.restoration.measurement.restoration_task import Outcome, Task
 from setpoint.restoration.methods.quasi_newton import Solved, quasi_newton
 from setpoint.restoration.methods.regularisers import image_term, seed_energy
 from setpoint.restoration.methods.seed_search import Search, variance
-from setpoint.restoration.options import at_least
 
 #: By how much a squared residual may exceed the bound and count as within it.
 HOLDS = 0.02

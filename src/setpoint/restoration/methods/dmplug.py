@@ -17,14 +17,14 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration import shell as shells
+from setpoint._core.options import above_zero, at_least
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.methods import seed_search as shells
 from setpoint.restoration.methods.adam_descent import Kept, descend
 from setpoint.restoration.methods.quasi_newton import quasi_newton
 from setpoint.restoration.methods.regularisers import image_term, seed_energy
 from setpoint.restoration.methods.seed_search import Search, variance
-from setpoint.restoration.options import above_zero, at_least
 
 OPTIMISERS = ("adam", "lbfgs")
 LOSSES = ("squared", "robust")

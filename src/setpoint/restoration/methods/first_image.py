@@ -24,9 +24,9 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint.restoration.baselines.dps import RULES, dps
 from setpoint.restoration.baselines.plug_and_play import pnp
-from setpoint.restoration.energy import prior_energy
 from setpoint.restoration.measurement.iterate_history import Watch
 from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.methods.regularisers import prior_energy
 from setpoint.restoration.methods.seed_search import variance
 from setpoint.restoration.priors.prior import column
 

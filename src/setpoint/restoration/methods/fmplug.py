@@ -22,9 +22,10 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.restoration import shell as shells
+from setpoint._core.options import above_zero, at_least
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.methods import seed_search as shells
 from setpoint.restoration.methods.adam_descent import descend
 from setpoint.restoration.methods.constrained_inversion import outcome
 from setpoint.restoration.methods.dmplug import describe
@@ -32,7 +33,6 @@ from setpoint.restoration.methods.first_image import named, warm_image
 from setpoint.restoration.methods.quasi_newton import quasi_newton
 from setpoint.restoration.methods.regularisers import seed_energy
 from setpoint.restoration.methods.seed_search import WORSE, Answer, Search, variance
-from setpoint.restoration.options import above_zero, at_least
 from setpoint.restoration.priors.prior import column
 
 #: Of x̂ in the answer, where x̂ is made by the prior's own denoiser and the answer is a mean.

@@ -15,11 +15,34 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration import shell as shells
+from setpoint._core.options import at_least
 from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.measurement.restoration_task import Task
-from setpoint.restoration.options import at_least
 from setpoint.restoration.priors.prior import column
+
+# Seeds stay where seeds are: ‖z‖ of z ~ N(0, I) in d dimensions is √d, up to about 0.7.
+#
+#     project   z ← z √d / ‖z‖
+#     penalty   (‖z‖ − √d)², the negative log density of the norm near its mode, up to constants
+#
+# Both leave the direction of z free.
+
+
+SHELLS = ("project", "penalty", None)
+
+
+def project(z: Tensor) -> Tensor:
+    """The nearest seed of norm √d, for each row; z = 0 stays."""
+    flat = z.flatten(1)
+    norm = flat.norm(dim=1).clamp(min=1e-12)
+    return z * (math.sqrt(flat.shape[1]) / norm).reshape(-1, *([1] * (z.ndim - 1)))
+
+
+def penalty(z: Tensor) -> Tensor:
+    """(‖z‖ − √d)², (B,)."""
+    flat = z.flatten(1)
+    return (flat.norm(dim=1) - math.sqrt(flat.shape[1])) ** 2
+
 
 #: A unit of the search is this many of an unknown: the logits of a kernel move that much faster.
 UNIT = 4.0
@@ -110,7 +133,7 @@ class Search:
     def seed(self, v: Tensor) -> Tensor:
         """The seeds of rows, (N, *seed_shape)."""
         z = v[:, : self.free].reshape(-1, *self.task.prior.seed_shape)
-        return shells.project(z) if self.shell == "project" else z
+        return project(z) if self.shell == "project" else z
 
     def unknowns(self, v: Tensor) -> Tensor | None:
         """The operator's unknowns of rows, (N, n), or those that all share."""

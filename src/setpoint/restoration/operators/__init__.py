@@ -7,11 +7,16 @@ where y lies in the range of the images up to noise; ``range`` where they depend
 """
 
 from setpoint.restoration.operators.blind_blur import BlindBlur
-from setpoint.restoration.operators.blur import Blur, gaussian_blur, motion_blur
+from setpoint.restoration.operators.blur import (
+    Blur,
+    gaussian_blur,
+    gaussian_kernel,
+    motion_blur,
+    motion_kernel,
+)
 from setpoint.restoration.operators.downsample import Downsample
 from setpoint.restoration.operators.external_operator import Physics
 from setpoint.restoration.operators.inpaint import Inpaint, box_inpaint, random_inpaint
-from setpoint.restoration.operators.kernels import gaussian_kernel, motion_kernel
 from setpoint.restoration.operators.nonlinear_blur import BlurGamma, BlurSaturate
 from setpoint.restoration.operators.observed_entries import observed_entries
 from setpoint.restoration.operators.phase_retrieval import PhaseRetrieval

@@ -18,9 +18,14 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean
-from setpoint.restoration.operators.blur import Blur, convolve, read_boundary, read_kernel
+from setpoint.restoration.operators.blur import (
+    Blur,
+    convolve,
+    read_boundary,
+    read_kernel,
+    read_side,
+)
 from setpoint.restoration.operators.image_tensors import Placed, read_number, require_images
-from setpoint.restoration.operators.kernels import read_side
 
 STARTS = ("gaussian", "flat")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 
 
 def require_images(x: Tensor, who: str) -> Tensor:
@@ -84,3 +84,23 @@ class Placed:
                 copy = self.tensor.to(x.device, x.dtype)
                 self.copies[key] = copy.clone() if copy.is_inference() else copy
         return self.copies[key]
+
+
+# A complex measurement is two real ones, its parts: y = a + ib ↦ (a, b), (B, …) ↦ (B, …, 2).
+#
+# Methods see real numbers alone. Noise of level σ is of each part, and the m entries of a residual
+# ‖A(x) − y‖²/m count both.
+
+
+def as_real(y: Tensor) -> Tensor:
+    """A complex tensor as its parts, (…, 2); any other as it is.
+
+    >>> as_real(torch.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    return torch.view_as_real(y.resolve_conj()) if y.is_complex() else y
+
+
+def mask_of_parts(mask: Tensor, y: Tensor) -> Tensor:
+    """A mask of the entries of y as one of its parts, of the shape of ``as_real(y)``."""
+    return mask[..., None].expand(*y.shape, 2) if y.is_complex() else mask.expand(y.shape)

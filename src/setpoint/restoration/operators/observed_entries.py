@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.random_streams import stream
-from setpoint.restoration.parts import as_real, mask_of_parts
+from setpoint.restoration.operators.image_tensors import as_real, mask_of_parts
 
 
 def observed_entries(

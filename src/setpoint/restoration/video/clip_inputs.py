@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
+from setpoint._core.options import at_least
 from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.input_checks import check, own
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.options import at_least
 from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.video.frame_descent import Plan
 

@@ -14,6 +14,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack_problem import Rows
+from setpoint.robustness.attacks.model_probe import Probe
+
 Holds = Callable[[Tensor], Tensor]  #: images (B, *shape) -> which of them are good (B,)
 
 HALVINGS = 12
@@ -52,3 +55,29 @@ def _on(x: Tensor, z: Tensor, t: Tensor) -> Tensor:
 
 def _wide(row: Tensor, x: Tensor) -> Tensor:
     return row.reshape(-1, *(1,) * (x.ndim - 1))
+
+
+# Back towards the clean image until the decision surface: bisection on the scale of the move.
+
+
+#: Halvings: after one try of 98 %, the scale is known to 2 % · 2⁻¹⁰ where the surface is that near.
+PULL_BACK_HALVINGS = 10
+
+
+def pulled_back(
+    probe: Probe, rows: Rows, moves: Tensor, halvings: int = PULL_BACK_HALVINGS
+) -> Tensor:
+    """The least scale found at which each move still has what the attack wants, times the move.
+
+    Moves that have not got it stay as they are.
+    """
+    some = rows.floor
+    outer, inner = torch.ones_like(some), torch.zeros_like(some)
+    wanted = probe.margins(rows.clean + rows.inside(moves), rows.labels) >= some
+    for turn in range(halvings + 1):
+        middle = 0.5 * (outer + inner) if turn else torch.full_like(some, 0.98)
+        trial = rows.inside(moves * middle[:, None])
+        still = probe.margins(rows.clean + trial, rows.labels) >= some
+        outer = torch.where(still, middle, outer)
+        inner = torch.where(still, inner, middle)
+    return torch.where(wanted[:, None], rows.inside(moves * outer[:, None]), moves)

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack_problem import Rows
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.model_probe import Probe
 from setpoint.robustness.attacks.projections import reach
-from setpoint.robustness.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack import Found
 from setpoint.robustness.attacks.attack_losses import CROSS_ENTROPY_CLIP, MARGIN_CLIP, checked_loss
 from setpoint.robustness.attacks.attack_problem import Posed, pose, radii
 from setpoint.robustness.attacks.bisection import inside, outside
@@ -44,7 +45,6 @@ from setpoint.robustness.attacks.two_stage_solver import (
     starts_of,
     two_stages,
 )
-from setpoint.robustness.found import Found
 
 
 def general_max_loss(

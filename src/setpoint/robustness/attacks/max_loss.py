@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack import Found, Pace
 from setpoint.robustness.attacks.attack_losses import checked_loss
 from setpoint.robustness.attacks.attack_problem import checked, pose, radii
 from setpoint.robustness.attacks.distances import Distance, Measure, as_distance, norms
@@ -23,8 +24,6 @@ from setpoint.robustness.attacks.general_distance import general_max_loss
 from setpoint.robustness.attacks.max_loss_stages import Chase, Stages
 from setpoint.robustness.attacks.model_probe import BATCH, Model
 from setpoint.robustness.attacks.projections import project
-from setpoint.robustness.found import Found
-from setpoint.robustness.pace import Pace
 
 #: The step of the residual of a projected gradient, in units of the radius.
 _STEP = 0.01

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack import Pace
 from setpoint.robustness.attacks.attack_losses import CROSS_ENTROPY_CLIP, MARGIN_CLIP
 from setpoint.robustness.attacks.attack_problem import Posed
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.projected_ascent import Climbed, climb
 from setpoint.robustness.attacks.random_starts import Draws, rivals_of
 from setpoint.robustness.attacks.start_selection import Heats, heats, race
-from setpoint.robustness.pace import Pace
 
 #: Rivals that random starts climb for, and the first step of the last climb in units of ε.
 AGAIN, LAST = 3, 0.25

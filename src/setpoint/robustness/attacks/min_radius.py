@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack import Found, Pace
 from setpoint.robustness.attacks.attack_problem import Posed, checked, pose
+from setpoint.robustness.attacks.bisection import pulled_back
 from setpoint.robustness.attacks.boundary_projection import Course, Nearest, near
 from setpoint.robustness.attacks.distances import Distance, Measure, as_distance, norms
 from setpoint.robustness.attacks.general_distance import general_min_radius
@@ -23,9 +25,6 @@ from setpoint.robustness.attacks.model_probe import BATCH, Model
 from setpoint.robustness.attacks.projections import reach
 from setpoint.robustness.attacks.random_starts import Draws
 from setpoint.robustness.attacks.start_selection import heats, race
-from setpoint.robustness.boundary import pulled_back
-from setpoint.robustness.found import Found
-from setpoint.robustness.pace import Pace
 
 #: Uniform images drawn for an image that no start has moved over the surface.
 _RESCUES = 8

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.robustness.attacks.attack_problem import Rows
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.model_probe import Probe
 from setpoint.robustness.attacks.projections import project
-from setpoint.robustness.rows import Rows
 
 _MOMENTUM = 0.5
 

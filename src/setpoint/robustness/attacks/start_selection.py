@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack_problem import Posed
+from setpoint.robustness.attacks.attack_problem import Posed, Rows
 from setpoint.robustness.attacks.boundary_projection import Course, Nearest, near
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.random_starts import Draws, rivals_of
-from setpoint.robustness.rows import Rows
 
 #: Lines that go on after the first heat, and those that get random starts.
 SECOND, AGAIN = 3, 2

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.robustness.attacks.attack_losses import MARGIN_CLIP, margin, of_class, soft_margin
 from setpoint.robustness.attacks.attack_problem import Posed
 from setpoint.robustness.attacks.distances import Distance

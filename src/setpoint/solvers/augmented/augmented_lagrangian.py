@@ -22,13 +22,22 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.programs.constrained_problem import Bounds
 from setpoint.solvers.augmented.exact_rounds import Rounds
-from setpoint.solvers.augmented.mean_functions import Balance, LostError, Values, Whole
-from setpoint.solvers.augmented.meter import EndError, Meter
+from setpoint.solvers.augmented.mean_functions import (
+    Balance,
+    EndError,
+    LostError,
+    Meter,
+    Values,
+    Whole,
+)
 from setpoint.solvers.augmented.minibatch_epochs import Epochs, Feed
 from setpoint.solvers.first_order import FirstOrder
+from setpoint.solvers.result import Multipliers, Progress, Result
+from setpoint.solvers.sqp.functions import Functions
+from setpoint.solvers.sqp.steering import Box
 
 EXACT, NOISY = 1e-8, 1e-3  #: what may be left of a constraint or of a gradient, by default
 NEAR = 10.0  #: times the feasibility: slack up to which a constraint with a price is active
@@ -322,3 +331,89 @@ def _status(
         within = f"kkt is still {found.residual:.2g}{noise}"
     end = why or run.ending()
     return f"{end}; the best point {keeps}, and its {within}"
+
+
+# From functions of a tensor, a dict or a module to the augmented Lagrangian, and back.
+
+
+def calling(functions: Functions, batched: bool) -> Values:
+    """(parts, batch) -> f, c (p,), e (q,); ``batched`` functions get the batch beside x."""
+
+    def values(parts: Sequence[Tensor], batch: Any) -> tuple[Tensor, Tensor, Tensor]:
+        f, *sides = functions.read(parts, *((batch,) if batched else ()))
+        none = f.new_zeros(0)
+        e, c = (torch.cat([none, *(piece.to(f) for piece in side)]) for side in sides)
+        return f, c, e
+
+    return values
+
+
+def solved(
+    solver: AugmentedLagrangian,
+    functions: Functions,
+    box: Box | None,
+    plan: str,
+    *,
+    batches: Any = None,
+    callback: Callable[[Progress], Any] | None = None,
+    **options: Any,
+) -> Result:
+    """The result of :meth:`AugmentedLagrangian.solve` for what the user gave.
+
+    Parameters
+    ----------
+    solver : AugmentedLagrangian
+    functions : Functions
+    box : Box, optional
+        Over the flat x.
+    plan : str
+    batches : iterable or callable, optional
+    callback : callable, optional
+        Told of the best point so far, after each epoch or round.
+    **options
+        tolerance, feasibility, max_evaluations, max_seconds, resume, seed.
+    """
+    parts = functions.split(functions.first)
+    sides = None
+    if box is not None:
+        pairs = zip(functions.split(box.low), functions.split(box.high), strict=True)
+        sides = [(low, high) for low, high in pairs]
+
+    def told(seen: Pass) -> Any:
+        assert callback is not None
+        unknown = math.nan
+        at = lambda: functions.copied(_flat(seen.state["best"]["x"]))  # noqa: E731
+        progress = Progress(
+            seen.iteration, seen.evaluations, seen.fun, seen.violation, unknown, unknown, 1.0, at
+        )
+        return callback(progress)
+
+    found = solver.solve(
+        calling(functions, batches is not None),
+        parts,
+        box=sides,
+        batches=batches,
+        callback=None if callback is None else told,
+        **options,
+    )
+    paid = Multipliers(found.inequalities, found.equalities, found.low, found.high)
+    return Result(
+        functions.given(_flat(found.x)),
+        found.fun,
+        found.violation,
+        found.kkt,
+        paid,
+        found.success,
+        found.status,
+        found.iterations,
+        found.evaluations,
+        found.gradients,
+        found.seconds,
+        plan,
+        None,
+        found.state,
+    )
+
+
+def _flat(parts: Sequence[Tensor]) -> Tensor:
+    return torch.cat([part.detach().reshape(-1).double() for part in parts])

@@ -25,7 +25,9 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from setpoint.solvers.augmented.mean_functions import (
+    EndError,
     LostError,
+    Meter,
     Reading,
     Whole,
     at_bounds,
@@ -33,7 +35,6 @@ from setpoint.solvers.augmented.mean_functions import (
     flat,
     gradients,
 )
-from setpoint.solvers.augmented.meter import EndError, Meter
 from setpoint.solvers.augmented.penalty_weight import natural
 from setpoint.solvers.box_projection import project
 

@@ -15,14 +15,13 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
-from setpoint.solvers.batched import merit
+from setpoint._core.options import is_real
+from setpoint.solvers.batched import functions as merit
 from setpoint.solvers.batched.batched_result import BatchedResult, BatchedState, End, sentences
-from setpoint.solvers.batched.batched_sqp import Limits, Run
+from setpoint.solvers.batched.batched_sqp import Limits, Rows, Run
 from setpoint.solvers.batched.bounds import Box, box_for
 from setpoint.solvers.batched.functions import Functions
 from setpoint.solvers.batched.hessian import Memory, memory_for
-from setpoint.solvers.batched.rows import Rows
 from setpoint.solvers.batched.stationarity import residual, unbalanced
 from setpoint.solvers.batched.steering import Place
 

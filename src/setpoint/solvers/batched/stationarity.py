@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.solvers.batched import merit
+from setpoint.solvers.batched import functions as merit
 from setpoint.solvers.batched.bounds import Box
 from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.steering import Place

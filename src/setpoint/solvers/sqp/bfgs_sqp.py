@@ -23,8 +23,7 @@ from setpoint.solvers.sqp import stopping as ending
 from setpoint.solvers.sqp.functions import Evaluated, Functions
 from setpoint.solvers.sqp.hessian import Compact, Full, Hessian
 from setpoint.solvers.sqp.line_search import Found
-from setpoint.solvers.sqp.looking import LOOSE, SAMPLES, Looking
-from setpoint.solvers.sqp.stationarity import Stationarity
+from setpoint.solvers.sqp.stationarity import LOOSE, SAMPLES, Looking, Stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 from setpoint.solvers.sqp.step_acceptance import Searching, learn
 from setpoint.solvers.sqp.stopping import Limits

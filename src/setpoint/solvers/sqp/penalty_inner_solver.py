@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.reals import is_real
+from setpoint._core.options import is_real
 from setpoint.programs.constrained_problem import Bounds, Problem, Variables, alike, variables
 from setpoint.solvers.sqp.bfgs_sqp import Run, Settings
 from setpoint.solvers.sqp.functions import Functions

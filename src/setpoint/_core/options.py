@@ -1,9 +1,10 @@
-"""Options of a method are those of its signature; others are named."""
+"""What counts as a real number."""
 
 from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,15 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean
+
+
+def is_real(x: object) -> bool:
+    """Whether ``x`` is a real number (numpy scalars included) and no truth value.
+
+    >>> is_real(1.5), is_real(True), is_real("1")
+    (True, False, False)
+    """
+    return isinstance(x, numbers.Real) and not isinstance(x, bool)
 
 
 def checked_options(method: str, run: Callable[..., Any], options: dict[str, Any]) -> None:
