@@ -52,7 +52,8 @@ def choose_rule(
 ) -> tuple[DecisionRule, tuple[str, ...]]:
     """The rule that best meets the goal on these rows, and what to know of it.
 
-    Constraints hold with a margin (see :mod:`setpoint.decisions.proof.safety_margin`; 0 is none). ½ and the
+    Constraints hold with a margin (see :mod:`setpoint.decisions.proof.safety_margin`; 0 is none).
+    ½ and the
     plain argmax are left only for something better; a goal that judges the ranking alone leaves the
     threshold open, and ½ is taken.
     """

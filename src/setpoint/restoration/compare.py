@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint._core.options import as_floats, checked_options
+from setpoint._core.options import checked_options
 from setpoint._core.words import did_you_mean, listing
 from setpoint.restoration.contact_sheet import plot_sheet
 from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error
 from setpoint.restoration.image_scores import Range
 from setpoint.restoration.measurement.input_checks import read_measurement, read_prior
+from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.restoration_record import Restored
 from setpoint.restoration.restore import METHODS, restore
 from setpoint.restoration.storage import Setting, write_folder

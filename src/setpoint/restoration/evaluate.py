@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint._core.options import as_floats
 from setpoint.restoration.image_scores import SMALLEST, Range, manifold_distance, psnr, ssim
+from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.restoration_record import Restored
 
 NEARBY = 0.1  #: noise at which the distance to the manifold is taken, as a part of the range

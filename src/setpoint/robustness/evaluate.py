@@ -125,7 +125,8 @@ def evaluate(
     """Attack a model on some images, and say what is left of its accuracy.
 
     Only images that the model gets right are attacked. Each attack's points are clipped to the
-    box and judged by one criterion (:mod:`setpoint.robustness.success_criterion`), the worst of them counts.
+    box and judged by one criterion (:mod:`setpoint.robustness.success_criterion`), the worst of
+    them counts.
 
     Parameters
     ----------

@@ -24,7 +24,8 @@ def show_certificate(
 ) -> None:
     """Objective and constraints as a table, then the verdict and what it rests on.
 
-    ``decided`` says how many rows are decided, from :func:`setpoint.cli.display.rule_view.decided_facts`.
+    ``decided`` says how many rows are decided, from
+    :func:`setpoint.cli.display.rule_view.decided_facts`.
     """
     goal = proof.goal
     low, high = proof.interval

@@ -10,7 +10,8 @@ G = ∂g/∂C of cells, and μ from :mod:`setpoint.methods.implicit.implicit`,
 It sums to zero over rows: moving every score alike changes nothing, since the thresholds follow.
 Four sums a threshold (two cells, two densities) and the two classes' masses determine it, and they
 add up over batches and processes. λ itself is corrected on unrelaxed rates
-(:mod:`setpoint.methods.implicit.level_thresholds`), so that it is the operating point the goal speaks of.
+(:mod:`setpoint.methods.implicit.level_thresholds`), so that it is the operating point the goal
+speaks of.
 
 References
 ----------

@@ -1,7 +1,8 @@
 """A ranking by query, trained with one implicit threshold for every query and rank.
 
 What the first t rows of a query hold of its gains is Gₜ = Σⱼ gⱼ σ(κ (sⱼ − λₜ)), with λₜ the border
-of the first t (:mod:`setpoint.methods.implicit.query_ranking`). The metrics are positive combinations of them:
+of the first t (:mod:`setpoint.methods.implicit.query_ranking`). The metrics are positive
+combinations of them:
 
     precision at k   G_k / min(k, n)                     g = 1 where relevant
     recall at k      G_k / Σⱼ gⱼ                         g = 1 where relevant

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint._core.options import as_floats
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, misfit, residuals
 from setpoint.restoration.baselines.task_and_start import space_of, whole_number
 from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.operators.inpaint import Inpaint
 
 

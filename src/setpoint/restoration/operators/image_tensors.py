@@ -104,3 +104,14 @@ def as_real(y: Tensor) -> Tensor:
 def mask_of_parts(mask: Tensor, y: Tensor) -> Tensor:
     """A mask of the entries of y as one of its parts, of the shape of ``as_real(y)``."""
     return mask[..., None].expand(*y.shape, 2) if y.is_complex() else mask.expand(y.shape)
+
+
+def as_floats(name: str, images: Any) -> Tensor:
+    """Images as a tensor, or a sentence where their numbers do not say their range."""
+    given = torch.as_tensor(images)
+    if not given.is_floating_point():
+        raise KindError(
+            f"{name} holds {given.dtype}, and its range cannot be known from that; give floats in "
+            f"the range of the prior's images, such as {name.split()[-1]}.float() / 255"
+        )
+    return given

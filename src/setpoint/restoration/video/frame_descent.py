@@ -4,7 +4,8 @@ For each clip, with x_t = prior(Z_t) and weights a (pixel) and b (semantic),
 
     minimise   (1/T) Σ_t ‖A(x_t) − y_t‖²/m  +  a · WE(x, flow)  +  b · slack(Z)
 
-over the numbers behind Z (:mod:`setpoint.restoration.video.frame_seeds`). The pixel term comes in after a
+over the numbers behind Z (:mod:`setpoint.restoration.video.frame_seeds`). The pixel term comes in
+after a
 warm-up: frames that show nothing yet agree best where they are blank. Clips do not touch each
 other, as Adam moves every number by its own slope. What is selected is the iterate at the end of
 the window of least variance (ES-WMV, Wang et al. 2023, "Early stopping for deep image prior"), clip

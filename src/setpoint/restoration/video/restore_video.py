@@ -143,7 +143,8 @@ def restore_video(
         From seeds to images; its range is that of the frames.
     flow : torch.Tensor, str or callable, optional
         (T − 1, 2, H, W) or (N, T − 1, 2, H, W), from each frame to the next, in pixels (see
-        :mod:`setpoint.restoration.video.flow_warp`); or what estimates it from the frames restored so
+        :mod:`setpoint.restoration.video.flow_warp`); or what estimates it from the frames
+        restored so
         far: "opencv", "farneback" or a callable (frames, next frames) -> flows (B, 2, H, W). None
         is "opencv".
     valid : torch.Tensor, optional

@@ -5,8 +5,10 @@
     L(x, λ) = f + ½ Σ ρⱼ (vⱼ + λⱼ/ρⱼ)²₊,      λ ← [λ + ρ v]₊
 
 with *batches*, where f and v are means over them: steps of Adam on one batch after another, prices
-that follow (:mod:`setpoint.solvers.augmented.minibatch_epochs`); without: rounds of L-BFGS-B with exact
-values (:mod:`setpoint.solvers.augmented.exact_rounds`), for a smooth problem of too many variables or
+that follow (:mod:`setpoint.solvers.augmented.minibatch_epochs`); without: rounds of L-BFGS-B with
+exact
+values (:mod:`setpoint.solvers.augmented.exact_rounds`), for a smooth problem of too many
+variables or
 constraints for a quadratic program in each step.
 """
 
@@ -117,9 +119,10 @@ class AugmentedLagrangian:
     epochs : int
         Times through the batches.
     steps : int, optional
-        Batches of an epoch; all of them by default, 100 where batches is a callable.
+        Batches of an epoch; all of them by default, 100 where batches is a
+        callable.
     rho : float
-        ρ, as a multiple of the natural one, :func:`setpoint.solvers.augmented.penalty_weight.natural`.
+        ρ, as a multiple of the natural one (:mod:`setpoint.solvers.augmented.penalty_weight`).
     growth : float
         By what ρ grows where a violation does not fall.
     clip : float
