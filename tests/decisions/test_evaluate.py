@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.decisions.test_rule import LS, RULES, C, G, L, M, Q, S, Y
+from tests.rules.test_decision_rule import LS, RULES, C, G, L, M, Q, S, Y
 
 import setpoint as sp
 

@@ -1,7 +1,7 @@
 """The augmented Lagrangian over batches on more draws than the quick tests look at."""
 
 import pytest
-from tests.solvers.test_augmented import PROBLEMS, accurate
+from tests.solvers.augmented.test_augmented_lagrangian import PROBLEMS, accurate
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.contract.test_metrics import BY_ID, arguments, drawn
-from tests.decisions.test_tune_exact import agree, constraint, problem
+from tests.decisions.test_tune import agree, constraint, problem
+from tests.metrics.test_table import BY_ID, arguments, drawn
 from tests.oracles.tune import METRICS12, SENSES, brute_tune
 
 import setpoint as sp

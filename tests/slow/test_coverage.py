@@ -1,7 +1,7 @@
 """Simulated coverage: how often certificates, rules chosen with proof and monitors are wrong.
 
 A count fails only where a procedure that is wrong with probability δ would reach it with less than
-1e-4. The short version of the same is tests/decisions/test_coverage.py.
+1e-4. The short version of the same is tests/decisions/proof/test_coverage.py.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The exact method against brute force, on all small instances."""
 
 import pytest
-from tests.methods.test_exact_oracle import CLASSES, MODEST, compare, solve
+from tests.methods.exact.test_exact_oracle import CLASSES, MODEST, compare, solve
 from tests.oracles.linear_instances import (
     CLASS_GOALS,
     CLASS_SETS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.restoration.test_baselines_sampling import Known
+from tests.restoration.baselines.test_sampling import Known
 from torch import Tensor
 
 from setpoint.restoration import restore

@@ -6,7 +6,7 @@ Always a finite number; never a point that breaks constraints which another thre
 import numpy as np
 import pytest
 import torch
-from tests.methods.test_implicit_oracle import AT_K, CASES, CLASSES, batch, found
+from tests.methods.implicit.test_implicit_oracle import AT_K, CASES, CLASSES, batch, found
 from tests.oracles import implicit as oracle
 from tests.oracles.implicit import Chosen, Rows
 

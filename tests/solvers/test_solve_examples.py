@@ -6,7 +6,7 @@ import runpy
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).parents[2]
 NUMBER = r"(-?\d+\.?\d*(?:e[-+]?\d+)?)"
 
 
