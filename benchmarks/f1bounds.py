@@ -65,7 +65,7 @@ def _binomial(counts: np.ndarray) -> np.ndarray:
 
 def _bets(counts: np.ndarray, random: np.random.Generator) -> float:
     which = np.repeat([0, 1], [counts[0], counts[1] + counts[2]])
-    rows = betting.Rows.counted(_PAIRS, random.permutation(which))
+    rows = betting.BoundedRows.counted(_PAIRS, random.permutation(which))
     low, high = 0.0, 1.0
     for _ in range(4):
         points = np.linspace(low, high, 17)

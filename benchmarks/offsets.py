@@ -63,7 +63,7 @@ def _one(path: Path, model: str, seed: int) -> list[float]:
     import setpoint as sp
     from setpoint.expressions import take_in
     from setpoint.rules.class_offsets import climb
-    from setpoint.rules.goal_on_rows import Problem
+    from setpoint.rules.goal_on_rows import GoalOnRows
 
     data = pd.read_parquet(path).drop(columns="split", errors="ignore")
     y = data.pop("target").to_numpy()
@@ -75,7 +75,7 @@ def _one(path: Path, model: str, seed: int) -> list[float]:
     scores = np.log(np.clip(_fit(model, seed, x[train], y[train]).predict_proba(x), 1e-12, 1))
     task = sp.Task.multiclass(classes.tolist())
     goal = sp.Goal.parse("maximize macro(f1)")
-    problem = Problem.meet(goal, take_in(task, y[tune], scores=scores[tune]))
+    problem = GoalOnRows.meet(goal, take_in(task, y[tune], scores=scores[tune]))
     shrunk = sp.tune(goal, y[tune], scores[tune], task=task)
     offsets = [np.zeros(classes.size), climb(problem), np.array(shrunk.offsets)]
     return [

@@ -46,7 +46,7 @@ from benchmarks.results.recording import record
 from setpoint.losses import GoalLoss
 from setpoint.methods.implicit.query_ranking import query_program
 from setpoint.training import RunningLoss
-from setpoint.training.batches import Rows
+from setpoint.training.batches import TrainingRows
 from setpoint.training.query_batches import ByQuery
 
 NAME = "ranking"
@@ -162,7 +162,7 @@ def trained(case: Case, network: str, way: str) -> Iterator[Callable[[np.ndarray
     """The model after each epoch, at each step size."""
     train = case.train
     columns = [torch.tensor(c) for c in (train.x.astype(np.float32), train.y, train.query)]
-    batches = ByQuery(Rows(columns[0], columns[1], None, columns[2]), QUERIES)
+    batches = ByQuery(TrainingRows(columns[0], columns[1], None, columns[2]), QUERIES)
     for step in STEPS:
         torch.manual_seed(case.seed)
         model, loss = NETWORKS[network](train.x.shape[1]), LOSSES[way]()

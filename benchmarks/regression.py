@@ -32,13 +32,13 @@ from rich.console import Console
 from benchmarks.harness import new_table, one_thread
 from benchmarks.results.recording import record
 from setpoint.fit.fold_models import built
-from setpoint.fit.network.goal_network import Settings
+from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.regression.regression_members import RealJob, RealTrees
 from setpoint.fit.regression.regression_network import RealFit, RealPart
 from setpoint.fit.regression.regression_targets import Scale, columns_of
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.training.loop import evaluate_outputs
 
 TABLES = {
@@ -84,7 +84,7 @@ class Bench:
         self.train, self.tune, self.test = parts_of(len(self.y), seed)
         encoder = Encoder.fit(X, self.train, None, None, {"numbers", "codes"})
         self.rows = encoder.encode(X)
-        self.settings = Settings(epochs=epochs, patience=25, seed=seed, final=0.05)
+        self.settings = NetworkSettings(epochs=epochs, patience=25, seed=seed, final=0.05)
 
     def network(self, model: str, way: str, goal: Goal) -> tuple[np.ndarray, np.ndarray]:
         """Predictions of a network on tune and test."""
@@ -134,7 +134,7 @@ class Bench:
     def read(self, text: str, predicted: np.ndarray, rows: np.ndarray) -> float:
         """A metric of predictions on some rows."""
         columns = columns_of(self.task, self.y, predicted, None, {}, rows)
-        point = Problem.ground(Goal.parse(f"minimize {text}"), columns).judge(columns)
+        point = GoalOnRows.ground(Goal.parse(f"minimize {text}"), columns).judge(columns)
         return float("nan") if point.value is None else point.value
 
     def lines(self) -> Iterator[dict[str, Any]]:

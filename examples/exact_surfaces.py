@@ -32,7 +32,7 @@ from matplotlib.patches import Patch
 from torch.nn.functional import softplus
 
 from setpoint.methods.exact.step_tie import exceeds, falls_short, tie
-from setpoint.programs import Problem
+from setpoint.programs import ConstrainedProblem
 from setpoint.solvers import ExactPenalty, FirstOrder
 
 ALPHA = 0.8  # the precision that is asked for
@@ -173,7 +173,7 @@ def train(x, start, temperature=None, settled=False, confidence=0.0):
         patience=STEPS,
         stationary=0.0,
     )
-    problem = Problem(
+    problem = ConstrainedProblem(
         objective,
         constraints,
         low=(LOW, 0.0) if exact else (LOW,),

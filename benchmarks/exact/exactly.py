@@ -13,7 +13,7 @@ from benchmarks.exact.aims import counted
 from benchmarks.exact.ways import Scored, by_net
 from benchmarks.implicit.rows import Split
 from benchmarks.portfolio.tables import Aim
-from setpoint.fit.network.exact_run import Solved, fit_exact
+from setpoint.fit.network.exact_run import ExactSolution, fit_exact
 from setpoint.methods import Exact
 
 #: gradient steps of its penalty, which cross-entropy that is trained on gets as well
@@ -38,7 +38,7 @@ def by_exact(aim: Aim, start: nn.Module, rows: Split, seed: int, **options: Any)
 
 def solved(
     aim: Aim, start: nn.Module, rows: Split, seed: int, checkpoint: Any = None, **options: Any
-) -> Solved:
+) -> ExactSolution:
     """The solution itself."""
     train, tune = rows.train, rows.tune
     return fit_exact(

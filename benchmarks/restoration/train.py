@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from benchmarks.restoration.data import bank
 from setpoint.restoration.priors.prior_file import save_prior
-from setpoint.restoration.priors.prior_training import Progress, flip, train_prior
+from setpoint.restoration.priors.prior_training import PriorTrainingProgress, flip, train_prior
 from setpoint.restoration.priors.unet import UNet
 
 NETWORKS = {
@@ -65,9 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
     }
     torch.backends.cudnn.benchmark = True
     steps = options.steps or _steps_in(options.seconds, train, data, common)
-    seen: list[Progress] = []
+    seen: list[PriorTrainingProgress] = []
 
-    def tell(progress: Progress) -> bool:
+    def tell(progress: PriorTrainingProgress) -> bool:
         seen.append(progress)
         if len(seen) % 5 == 0:
             print(options.name, progress, flush=True)

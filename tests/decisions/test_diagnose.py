@@ -15,7 +15,7 @@ from tests.oracles.tune import METRICS12, brute_tune, counts_at, thresholds
 
 import setpoint as sp
 from setpoint.decisions.diagnose import Diagnosis, diagnose
-from setpoint.goals.constraint_bound import Asked
+from setpoint.goals.constraint_bound import ConstraintBound
 
 
 def drawn(seed, n, share=0.3, apart=2.0):
@@ -76,7 +76,7 @@ def test_what_is_met_and_what_is_nearest_equal_brute_force(rows, names, bound):
     assert rule.feasible
     assert rule.value == pytest.approx(near.value)
     reached = max(c[1] for c in solid) if op == ">=" else min(c[1] for c in solid)
-    asked = Asked.of(near.goal.constraints[0])
+    asked = ConstraintBound.of(near.goal.constraints[0])
     step = 10.0 ** -asked.digits(asked.sign * reached)
     tighter = asked.bound - asked.sign * step
     assert (reached < tighter - 1e-9) if op == ">=" else (reached > tighter + 1e-9)

@@ -23,7 +23,7 @@ from torch import nn
 import setpoint as sp
 from setpoint.fit import members, storage
 from setpoint.fit.plan import Planned
-from setpoint.fit.training_data import Progress
+from setpoint.fit.training_data import FitProgress
 
 GOAL = "maximize recall subject to precision >= 0.8"
 EASY = "maximize recall subject to precision >= 0.5"
@@ -414,7 +414,7 @@ class Stop:
         self.k, self.seen = k, []
 
     def __call__(self, event):
-        if isinstance(event, Progress):
+        if isinstance(event, FitProgress):
             self.seen.append(event)
             if len(self.seen) == self.k:
                 raise KeyboardInterrupt

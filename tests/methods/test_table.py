@@ -155,8 +155,8 @@ def is_sentence(error):
 
 def test_every_method_of_the_room_is_a_row_of_the_table():
     found = set()
-    for module in pkgutil.iter_modules(room.__path__):
-        here = importlib.import_module(f"setpoint.methods.{module.name}")
+    for module in pkgutil.walk_packages(room.__path__, "setpoint.methods."):
+        here = importlib.import_module(module.name)
         found |= {
             thing
             for thing in vars(here).values()

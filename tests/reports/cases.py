@@ -8,15 +8,15 @@ import numpy as np
 
 import setpoint as sp
 from setpoint.decisions.comparison import Comparison, Contender, Difference
-from setpoint.decisions.evaluate import Kept
+from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.goals import Goal
-from setpoint.reports import Check, Facts, Scored, make_report
+from setpoint.reports import Check, RunFacts, ScoredRows, make_report
 
 GOAL = "maximize recall subject to precision >= 0.8"
 
 
 def facts(**changed):
-    made = Facts(
+    made = RunFacts(
         source="trees.csv",
         target="wilted",
         positive="yes",
@@ -47,7 +47,7 @@ def rows(n, seed=0, share=0.1, shift=2.0):
 
 
 def rival(name, value, precision, holds=True):
-    kept = (Kept("precision >= 0.8", precision, holds),)
+    kept = (ConstraintValue("precision >= 0.8", precision, holds),)
     return Contender(name, "score >= 0.5", value, kept, 0.5)
 
 
@@ -98,10 +98,10 @@ def binary(goal=GOAL, *, certify=True, prove=True, groups=True, weights=False, n
         rule = sp.tune(goal, fresh_y, fresh_s, prove=0.95, reference=(y, s))
     else:
         rule = sp.tune(goal, y, s)
-    scored = [Scored("out-of-fold", y, s, fold=np.arange(n) % 5)]
+    scored = [ScoredRows("out-of-fold", y, s, fold=np.arange(n) % 5)]
     if certify:
         own = {"region": region} if groups else None
-        scored.insert(0, Scored("certify", fresh_y, fresh_s, own, w))
+        scored.insert(0, ScoredRows("certify", fresh_y, fresh_s, own, w))
     given = {
         "goal": goal,
         "rule": rule,
@@ -130,7 +130,7 @@ def several(classes=3, n=1500, kind="multiclass", goal="maximize macro(f1)", **m
     given = {
         "goal": goal,
         "rule": rule,
-        "scored": [Scored("out-of-fold", y, scores)],
+        "scored": [ScoredRows("out-of-fold", y, scores)],
         "facts": facts(positive=None),
     }
     return make_report(**{**given, **more})

@@ -9,7 +9,7 @@ import pytest
 from tests.reports import cases
 
 import setpoint as sp
-from setpoint.reports import Report, Scored, make_report
+from setpoint.reports import Report, ScoredRows, make_report
 
 EVIL = '<script>alert("x")</script> $a_b$ & `c` | d'
 
@@ -209,7 +209,7 @@ def test_text_of_users_is_escaped_everywhere():
     report = make_report(
         goal=cases.GOAL,
         rule=rule,
-        scored=[Scored("out-of-fold", y, s, {EVIL: np.where(y, EVIL, "b")})],
+        scored=[ScoredRows("out-of-fold", y, s, {EVIL: np.where(y, EVIL, "b")})],
         facts=facts,
         comparison=evil,
         diagnosis=Diagnosis(),
@@ -242,7 +242,7 @@ def test_a_damaged_record_is_refused(full, tmp_path):
         Report.from_json({k: v for k, v in data.items() if k != "curves"})
     broken = json.loads(json.dumps(data))
     broken["curves"]["pr"]["x"][3] = "<svg onload=alert(1)>"
-    with pytest.raises(sp.FileError, match="number belongs"):
+    with pytest.raises(sp.FileError, match="a number cannot be"):
         Report.from_json(broken).html()
     broken = json.loads(json.dumps(data))
     del broken["rule"]["point"]
@@ -301,7 +301,7 @@ def test_rules_of_other_kinds_have_reports_too():
     y, s = cases.rows(3000, 1)
     band = sp.tune("maximize coverage subject to selective_risk <= 0.03", y, s)
     report = make_report(
-        goal=band.goal, rule=band, scored=[Scored("out-of-fold", y, s)], facts=cases.facts()
+        goal=band.goal, rule=band, scored=[ScoredRows("out-of-fold", y, s)], facts=cases.facts()
     )
     assert "nothing decided" in report.html()
     table = report.record["confusion"]
@@ -309,7 +309,10 @@ def test_rules_of_other_kinds_have_reports_too():
     region = {"region": np.where(np.arange(3000) % 3 == 0, "a", "b")}
     each = sp.tune(cases.GOAL, y, s, group=region, kind="per-group", by="region")
     report = make_report(
-        goal=each.goal, rule=each, scored=[Scored("out-of-fold", y, s, region)], facts=cases.facts()
+        goal=each.goal,
+        rule=each,
+        scored=[ScoredRows("out-of-fold", y, s, region)],
+        facts=cases.facts(),
     )
     assert len(report.record["distribution"]["cuts"]) == 2
     assert "more than one threshold" in report.html()
@@ -322,6 +325,6 @@ def test_regression_is_refused():
         make_report(
             goal=cases.GOAL,
             rule=rule,
-            scored=[Scored("certify", *cases.rows(500, 2))],
+            scored=[ScoredRows("certify", *cases.rows(500, 2))],
             facts=cases.facts(),
         )

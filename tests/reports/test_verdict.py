@@ -5,7 +5,7 @@ import pytest
 from tests.reports import cases
 
 import setpoint as sp
-from setpoint.reports import Scored, make_report
+from setpoint.reports import ScoredRows, make_report
 
 PLAIN = {"plan": None, "comparison": None, "diagnosis": None}
 
@@ -30,7 +30,7 @@ def test_not_proven_for_want_of_rows():
     rule = sp.tune("maximize recall subject to precision >= 0.7", y, s)
     proof = sp.certify(rule.goal, rule, *fresh)
     assert proof.verdict == "NOT PROVEN"
-    scored = [Scored("certify", *fresh)]
+    scored = [ScoredRows("certify", *fresh)]
     found = verdict(goal=rule.goal, rule=rule, scored=scored, certificate=proof)
     assert found["status"] == "NOT PROVEN"
     value = proof.findings[0].value
@@ -51,7 +51,7 @@ def test_refuted():
     bad_y, bad_s = cases.rows(3000, 2, shift=0.0)
     proof = sp.certify(rule.goal, rule, bad_y, bad_s)
     assert proof.verdict == "REFUTED"
-    scored = [Scored("certify", bad_y, bad_s)]
+    scored = [ScoredRows("certify", bad_y, bad_s)]
     found = verdict(goal=rule.goal, rule=rule, scored=scored, certificate=proof)
     assert found["status"] == "REFUTED"
     assert found["headline"].startswith("The model does not keep what was asked")
@@ -89,7 +89,7 @@ def test_a_proof_of_another_rule_is_not_a_proof_of_this_one():
     report = make_report(
         goal=cases.GOAL,
         rule=other,
-        scored=[Scored("certify", fresh_y, fresh_s)],
+        scored=[ScoredRows("certify", fresh_y, fresh_s)],
         facts=cases.facts(),
         certificate=proven.certificate,
     )
@@ -111,5 +111,5 @@ def test_the_words_go_with_the_metric():
     for goal, words in goals.items():
         group = {"g": np.arange(2000) % 2} if "gap" in goal else None
         rule = sp.tune(goal, y, s, group=group)
-        scored = [Scored("out-of-fold", y, s, group)]
+        scored = [ScoredRows("out-of-fold", y, s, group)]
         assert words in verdict(goal=goal, rule=rule, scored=scored)["headline"]

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from setpoint.restoration.measurement.forward_model import Forward
-from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.iterate_history import IterateHistory
 from setpoint.restoration.measurement.noise import Gaussian
-from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.measurement.restoration_task import RestorationTask
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ def task_of(
     *,
     sigma: float | None = 0.02,
     seed: int = 0,
-) -> Task:
+) -> RestorationTask:
     """A task as a method is given it."""
     noise = None if sigma is None else Gaussian(sigma)
-    return Task(y, Forward(operator, y), prior, noise, seed, Watch())
+    return RestorationTask(y, Forward(operator, y), prior, noise, seed, IterateHistory())
 
 
 def phantom(side: int = 16, channels: int = 1, batch: int = 2) -> Tensor:

@@ -18,7 +18,7 @@ from setpoint.restoration import storage
 from setpoint.restoration.compare import compare
 from setpoint.restoration.contact_sheet import HIDDEN, as_shades, panels
 from setpoint.restoration.operators import as_operator
-from setpoint.restoration.storage import FILES, Setting, as_json
+from setpoint.restoration.storage import FILES, RestorationSetting, as_json
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def found():
     return compare(operator(truth), operator, prior, ["dmplug", "tv"], truth, iterations=20)
 
 
-SETTING = Setting("a <b>.png", "inpaint:0.5", "smooth", "none", ("one", "two", "three"))
+SETTING = RestorationSetting("a <b>.png", "inpaint:0.5", "smooth", "none", ("one", "two", "three"))
 
 
 def test_a_row_has_truth_measurement_and_methods(found):

@@ -13,7 +13,7 @@ from scipy import stats
 from tests.robustness.stand_ins import exact, problem
 
 import setpoint as sp
-from setpoint.robustness.attack_outcomes import Ran
+from setpoint.robustness.attack_outcomes import AttackRun
 from setpoint.robustness.evaluate import evaluate
 from setpoint.robustness.record import Robustness
 from setpoint.robustness.storage import FILES
@@ -43,7 +43,9 @@ def record(radius, correct=None, eps=(1.0,), stationarity=None, moving=None, **m
         "radius_stationarity": np.full(n, math.nan) if moving is None else moving,
         "iterations": np.zeros(n, int),
     }
-    attacks = more.pop("attacks", (Ran("a", False, n, int(attacked.sum()), 0, 0, 0.1, None, ()),))
+    attacks = more.pop(
+        "attacks", (AttackRun("a", False, n, int(attacked.sum()), 0, 0, 0.1, None, ()),)
+    )
     more.setdefault("asked", n)
     return Robustness("l2", tuple(eps), 0.95, columns, attacks, **more)
 
@@ -123,7 +125,7 @@ def test_what_figures_are_not_is_said():
         [0.5, math.inf, math.inf, 2.0],
         stationarity=np.array([0.5, 0.5, 1e-6, math.nan]),
         moving=np.array([0.5, math.nan, math.nan, 1e-6]),
-        attacks=(Ran("a", True, 4, 1, 1, 3, 0.1, 100, (("ValueError: no", 2),)),),
+        attacks=(AttackRun("a", True, 4, 1, 1, 3, 0.1, 100, (("ValueError: no", 2),)),),
         notes=("the model is odd",),
         asked=9,
     )

@@ -7,7 +7,7 @@ import pytest
 
 import setpoint as sp
 from setpoint.expressions import Domain, take_in
-from setpoint.rules.class_offsets import OffsetSweep, Rows, decide_classes
+from setpoint.rules.class_offsets import OffsetRows, OffsetSweep, decide_classes
 
 
 def problem(seed, n=60, classes=3):
@@ -32,7 +32,7 @@ def test_the_sweep_reads_what_decisions_give(seed):
     ):
         ground = sp.metric(text).expand(Domain(columns))
         for index in range(3):
-            sweep = OffsetSweep(Rows(columns), offsets, index)
+            sweep = OffsetSweep(OffsetRows(columns), offsets, index)
             env = {leaf: sweep.state(leaf, 0, sweep.size) for leaf in ground.leaves()}
             values = np.broadcast_to(ground.read(env).value, sweep.size)
             for i in range(0, sweep.size, 7):

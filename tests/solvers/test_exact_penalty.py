@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog, lsq_linear, minimize_scalar
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.programs import Problem
+from setpoint.programs import ConstrainedProblem
 from setpoint.solvers import ExactPenalty, FirstOrder, PrimalDual, kkt
 from setpoint.solvers.kkt import Resting, direct, spectral
 from setpoint.training.checkpoint import load_state, save_state
@@ -30,7 +30,7 @@ def quadratic(center):
 
 def half_plane(**options):
     """The nearest point to (2, 1) with x + y <= 1: (1, 0), and λ = 1."""
-    return Problem(quadratic(of(2.0, 1.0)), lambda x: x.sum().reshape(1) - 1, **options)
+    return ConstrainedProblem(quadratic(of(2.0, 1.0)), lambda x: x.sum().reshape(1) - 1, **options)
 
 
 def banana(x):
@@ -53,7 +53,9 @@ def linear_program(seed=3):
     cost, a, b = rng.normal(size=4), rng.normal(size=(3, 4)), rng.uniform(0.2, 0.6, 3)
     found = linprog(cost, a, b, bounds=(-1, 1))
     rows, right, slope = torch.tensor(a), torch.tensor(b), torch.tensor(cost)
-    problem = Problem(lambda x: slope @ x, lambda x: rows @ x - right, low=-1.0, high=1.0)
+    problem = ConstrainedProblem(
+        lambda x: slope @ x, lambda x: rows @ x - right, low=-1.0, high=1.0
+    )
     return problem, of(0.0, 0.0, 0.0, 0.0), found.x, -found.ineqlin.marginals
 
 
@@ -61,19 +63,19 @@ def linear_program(seed=3):
 KNOWN = {
     "a half-plane": (half_plane(), of(0.0, 0.0), [1.0, 0.0], [1.0]),
     "a constraint that does not bind": (
-        Problem(quadratic(of(0.2, 0.1)), lambda x: x.sum().reshape(1) - 1),
+        ConstrainedProblem(quadratic(of(0.2, 0.1)), lambda x: x.sum().reshape(1) - 1),
         of(1.0, -1.0),
         [0.2, 0.1],
         [0.0],
     ),
     "an equation": (
-        Problem(quadratic(of(0.0, 0.0)), equations=lambda x: x.sum().reshape(1) - 2),
+        ConstrainedProblem(quadratic(of(0.0, 0.0)), equations=lambda x: x.sum().reshape(1) - 2),
         of(0.0, 0.5),
         [1.0, 1.0],
         [-1.0],
     ),
     "both": (
-        Problem(
+        ConstrainedProblem(
             quadratic(of(3.0, 0.0)),
             lambda x: x[:1] - 1,
             lambda x: (x[0] - x[1]).reshape(1),
@@ -84,26 +86,26 @@ KNOWN = {
     ),
     "a linear program": linear_program(),
     "a circle": (
-        Problem(lambda x: x.sum(), lambda x: ((x**2).sum() - 2).reshape(1)),
+        ConstrainedProblem(lambda x: x.sum(), lambda x: ((x**2).sum() - 2).reshape(1)),
         of(0.5, 0.0),
         [-1.0, -1.0],
         [0.5],
     ),
     "a box alone": (
-        Problem(quadratic(of(3.0, -0.5, -2.0)), low=of(-1.0, -1.0, -1.0), high=1.0),
+        ConstrainedProblem(quadratic(of(3.0, -0.5, -2.0)), low=of(-1.0, -1.0, -1.0), high=1.0),
         of(0.0, 0.0, 0.0),
         [1.0, -0.5, -1.0],
         [],
     ),
     "a banana on the disc": (
-        Problem(banana, lambda x: ((x**2).sum() - 1).reshape(1)),
+        ConstrainedProblem(banana, lambda x: ((x**2).sum() - 1).reshape(1)),
         of(0.2, 0.2),
         *banana_on_the_disc(),
     ),
     # |x| + 2 |y| with x + y >= 1, the absolute values as t >= ±x: the prices of the pieces are the
     # subgradient, 1 = 1 − 0 for x and 1 = 3/2 − 1/2 for y
     "a kink written out": (
-        Problem(
+        ConstrainedProblem(
             lambda x: x[2] + 2 * x[3],
             lambda x: torch.stack(
                 [1 - x[0] - x[1], x[0] - x[2], -x[0] - x[2], x[1] - x[3], -x[1] - x[3]]
@@ -155,7 +157,9 @@ def test_known_primal_and_dual_answers(name):
 
 def test_a_kink_of_the_objective_is_met_and_priced_by_what_was_paid():
     """Min |x| + 2 |y| with x + y >= 1, as it stands: (1, 0), and a unit of the bound costs 1."""
-    problem = Problem(lambda x: (x * of(1.0, 2.0)).abs().sum(), lambda x: 1 - x.sum().reshape(1))
+    problem = ConstrainedProblem(
+        lambda x: (x * of(1.0, 2.0)).abs().sum(), lambda x: 1 - x.sum().reshape(1)
+    )
     found = SOLVER.solve(problem, of(0.5, 0.4))
     np.testing.assert_allclose(found.best, [1, 0], atol=2e-3)
     np.testing.assert_allclose(found.paid, [1.0], atol=0.1)
@@ -186,7 +190,7 @@ def test_exact_at_a_finite_weight_where_the_square_never_is(weight):
 
 
 def test_weights_grow_where_broken_and_up_to_their_cap():
-    never = Problem(quadratic(of(0.0)), lambda x: torch.cat([x - 9, x + 1, 2 - x]))
+    never = ConstrainedProblem(quadratic(of(0.0)), lambda x: torch.cat([x - 9, x + 1, 2 - x]))
     told = []
     solver = ExactPenalty(
         BRISK, weight=0.5, weight_growth=2.0, weight_cap=3.0, rounds=6, steps=5, tolerance=1e-2
@@ -205,7 +209,7 @@ def test_weights_grow_where_broken_and_up_to_their_cap():
 
 def test_the_regulariser_grows_to_its_cap():
     """Min ½ (x − 1)² + ω ½ x²: x = 1 / (1 + ω)."""
-    problem = Problem(quadratic(of(1.0)), regulariser=quadratic(of(0.0)))
+    problem = ConstrainedProblem(quadratic(of(1.0)), regulariser=quadratic(of(0.0)))
     told = []
     solver = ExactPenalty(
         BRISK, strength=0.25, strength_growth=2.0, strength_cap=1.0, rounds=8, stationary=1e-6
@@ -241,7 +245,7 @@ def test_fifty_thousand_constraints_at_once(device, kind):
     unit = 1 / count  # each row is a small part, and a price of 1 a row is 1/n in all
 
     def problem(weight):
-        return Problem(
+        return ConstrainedProblem(
             lambda x: unit * (0.5 * ((x[0] - c) ** 2).sum()) + weight * x[1],
             lambda x: x[0] - x[1],
             low=(None, -2.0),
@@ -273,7 +277,7 @@ def test_variables_of_their_own_shapes_and_rates():
         slopes, shift, shares, _ = x
         return ((rows @ slopes + shift + shares - right) ** 2).sum()
 
-    problem = Problem(
+    problem = ConstrainedProblem(
         objective,
         lambda x: (x[2].abs().sum() - 0.25).reshape(1),
         low=(None, 0.0, (-1.0), None),
@@ -300,7 +304,9 @@ def test_a_set_that_is_no_box():
         shift = brentq(lambda t: float((x - t).clamp(min=0).sum()) - 1, -5, 5, xtol=1e-14)
         return (x - shift).clamp(min=0)
 
-    problem = Problem(lambda x: cost @ x, lambda x: (a @ x - 0.4).reshape(1), project=simplex)
+    problem = ConstrainedProblem(
+        lambda x: cost @ x, lambda x: (a @ x - 0.4).reshape(1), project=simplex
+    )
     at = kkt(problem, torch.tensor(answer.x), of(5.0))
     np.testing.assert_allclose(at.multipliers, -answer.ineqlin.marginals, atol=2e-2)
     assert at.stationarity <= 2e-2
@@ -358,7 +364,7 @@ def test_many_constraints_without_second_derivatives_fall_back_to_the_subgradien
         def backward(ctx, slope):
             return 2 * slope
 
-    problem = Problem(lambda x: x.sum(), lambda x: Once.apply(x))
+    problem = ConstrainedProblem(lambda x: x.sum(), lambda x: Once.apply(x))
     at = kkt(problem, torch.full((300,), 0.5), torch.full((300,), 0.25))
     assert at.how == "the subgradient of the penalty"
     np.testing.assert_allclose(at.multipliers, 0.25)
@@ -373,7 +379,9 @@ def test_settle_takes_a_step_of_its_own():
     solver = ExactPenalty(BRISK, rates=(1, 0), rounds=20, steps=15, stationary=0.0)
 
     def found(settle, **options):
-        problem = Problem(lambda x: ((x[0] - x[1]) ** 2 + (x[0] - 1) ** 2).sum(), **options)
+        problem = ConstrainedProblem(
+            lambda x: ((x[0] - x[1]) ** 2 + (x[0] - 1) ** 2).sum(), **options
+        )
         return solver.solve(problem, (of(0.0), of(0.0)), settle=settle).x
 
     assert found(None)[0].item() == pytest.approx(0.5, abs=1e-2)
@@ -414,7 +422,7 @@ def test_the_judge_ranks_iterates_and_the_start_is_one():
 
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
 def test_a_run_taken_up_gives_the_same_iterates(optimiser, tmp_path):
-    problem = Problem(
+    problem = ConstrainedProblem(
         lambda x: 0.5 * ((x[0] - of(2.0, 1.0)) ** 2).sum() + x[1] ** 2,
         lambda x: (x[0].sum() + x[1] - 1).reshape(1),
         lambda x: (x[0][0] - x[0][1] - x[1]).reshape(1),
@@ -479,8 +487,8 @@ def test_odd_settings_are_sentences(name, x):
 @pytest.mark.parametrize(
     ("problem", "start", "options", "words"),
     [
-        (Problem(lambda x: x.sum().log()), of(-1.0), {}, "at the start .* not finite"),
-        (Problem(lambda x: (x - 1).sqrt().sum()), of(1.0), {}, "round 0 .* not finite"),
+        (ConstrainedProblem(lambda x: x.sum().log()), of(-1.0), {}, "at the start .* not finite"),
+        (ConstrainedProblem(lambda x: (x - 1).sqrt().sum()), of(1.0), {}, "round 0 .* not finite"),
         (half_plane(noisy=True), of(0.0, 0.0), {}, "PrimalDual"),
         (half_plane(proxies=lambda x: x), of(0.0, 0.0), {}, "PrimalDual"),
         (half_plane(low=1.0, high=0.0), of(0.0, 0.0), {}, "low above its high"),
@@ -504,7 +512,7 @@ def test_what_does_not_fit_is_said():
     with pytest.raises(KindError, match="low='0'"):
         SOLVER.solve(half_plane(low="0"), of(0.0, 0.0))
     with pytest.raises(DataError, match="one tensor for 2 variables"):
-        SOLVER.solve(Problem(lambda x: x[0].sum(), low=of(0.0)), (of(0.0), of(0.0)))
+        SOLVER.solve(ConstrainedProblem(lambda x: x[0].sum(), low=of(0.0)), (of(0.0), of(0.0)))
     state = SOLVER.solve(half_plane(), of(0.0, 0.0), until=1).state
     with pytest.raises(DataError, match="resume gave variables of shapes"):
         SOLVER.solve(half_plane(), of(0.0, 0.0, 0.0), resume=state)
@@ -512,7 +520,7 @@ def test_what_does_not_fit_is_said():
         (half_plane(low=0.0), of(0.0, 0.0)),
         (half_plane(regulariser=lambda x: x.sum()), of(0.0, 0.0)),
         (half_plane(project=lambda x: x), of(0.0, 0.0)),
-        (Problem(lambda x: x[0].sum()), (of(0.0),)),
+        (ConstrainedProblem(lambda x: x[0].sum()), (of(0.0),)),
     ):
         with pytest.raises(DataError, match="take ExactPenalty"):
             PrimalDual(steps=2).solve(problem, start)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.programs import Additive, External, Swap
-from setpoint.solvers import FirstOrder, PrimalDual, Problem, best_feasible, best_mixture
+from setpoint.solvers import ConstrainedProblem, FirstOrder, PrimalDual, best_feasible, best_mixture
 from setpoint.solvers.mixture import excess
 
 FAST = settings(max_examples=50, deadline=None)
@@ -28,26 +28,26 @@ def quadratic(center):
 KNOWN = {
     # the nearest point of a half-plane: x = c − λ a, λ = (a·c − b)/|a|²
     "a half-plane": (
-        Problem(quadratic(of(2.0, 1.0)), lambda x: x.sum().reshape(1) - 1),
+        ConstrainedProblem(quadratic(of(2.0, 1.0)), lambda x: x.sum().reshape(1) - 1),
         of(0.0, 0.0),
         [1.0, 0.0],
         [1.0],
     ),
     "a constraint that does not bind": (
-        Problem(quadratic(of(0.2, 0.1)), lambda x: x.sum().reshape(1) - 1),
+        ConstrainedProblem(quadratic(of(0.2, 0.1)), lambda x: x.sum().reshape(1) - 1),
         of(1.0, -1.0),
         [0.2, 0.1],
         [0.0],
     ),
     # on a line: the same by an equation, with a multiplier below 0
     "an equation": (
-        Problem(quadratic(of(0.0, 0.0)), equations=lambda x: x.sum().reshape(1) - 2),
+        ConstrainedProblem(quadratic(of(0.0, 0.0)), equations=lambda x: x.sum().reshape(1) - 2),
         of(0.0, 0.5),
         [1.0, 1.0],
         [-1.0],
     ),
     "both": (
-        Problem(
+        ConstrainedProblem(
             quadratic(of(3.0, 0.0)),
             lambda x: x[:1] - 1,
             lambda x: (x[0] - x[1]).reshape(1),
@@ -58,7 +58,7 @@ KNOWN = {
     ),
     # a linear program: max x + 2y over x + y <= 1, x, y >= 0; the corner (0, 1), dual (2, 1, 0)
     "a linear program": (
-        Problem(
+        ConstrainedProblem(
             lambda x: -x[0] - 2 * x[1],
             lambda x: torch.stack([x.sum() - 1, -x[0], -x[1]]),
         ),
@@ -68,7 +68,7 @@ KNOWN = {
     ),
     # the circle: min x + y over x² + y² <= 2; x = −1, λ = ½
     "a circle": (
-        Problem(lambda x: x.sum(), lambda x: ((x**2).sum() - 2).reshape(1)),
+        ConstrainedProblem(lambda x: x.sum(), lambda x: ((x**2).sum() - 2).reshape(1)),
         of(0.5, 0.0),
         [-1.0, -1.0],
         [0.5],
@@ -117,7 +117,7 @@ def test_random_quadratic_programs_in_closed_form():
         a, c, b = rng.normal(size=(2, 5)), rng.normal(size=5), rng.normal(size=2)
         held = np.linalg.solve(a @ a.T, a @ c - b)
         matrix, right = torch.tensor(a), torch.tensor(b)
-        problem = Problem(
+        problem = ConstrainedProblem(
             quadratic(torch.tensor(c)), equations=lambda x, m=matrix, r=right: m @ x - r
         )
         found = PrimalDual(steps=1000, augment=3.0).solve(
@@ -129,7 +129,7 @@ def test_random_quadratic_programs_in_closed_form():
 
 def test_proxies_are_descended_and_the_exact_ones_are_held():
     """x >= 1 as a step: the step has no slope, a hinge that asks for more than needed has one."""
-    problem = Problem(
+    problem = ConstrainedProblem(
         lambda x: (x**2).sum(),
         lambda x: 0.5 - (x >= 1).to(x.dtype),
         proxies=lambda x: 2 - x,
@@ -137,7 +137,9 @@ def test_proxies_are_descended_and_the_exact_ones_are_held():
     found = PrimalDual(steps=800).solve(problem, of(0.0))
     assert found.violations.max() <= 0
     assert found.best.item() == pytest.approx(1, abs=0.05)
-    soft = PrimalDual(steps=800).solve(Problem(problem.objective, problem.proxies), of(0.0))
+    soft = PrimalDual(steps=800).solve(
+        ConstrainedProblem(problem.objective, problem.proxies), of(0.0)
+    )
     assert soft.best.item() == pytest.approx(2, abs=0.02), "held to the proxy it goes too far"
 
 
@@ -151,7 +153,7 @@ def test_a_run_taken_up_gives_the_same_iterates(rule, noisy, tmp_path):
         noise = torch.randn(2, generator=rng[0], dtype=x.dtype) if rng else 0
         return 0.5 * ((x - of(2.0, 1.0) - 0.1 * noise) ** 2).sum()
 
-    problem = Problem(objective, lambda x, *_: x.sum().reshape(1) - 1, noisy=noisy)
+    problem = ConstrainedProblem(objective, lambda x, *_: x.sum().reshape(1) - 1, noisy=noisy)
     solver = PrimalDual(dual=rule, steps=120, seed=5)
     whole = solver.solve(problem, of(0.0, 0.0))
     half = solver.solve(problem, of(0.0, 0.0), until=83)
@@ -189,7 +191,7 @@ def test_a_mixture_closes_the_duality_gap():
 
 def test_iterates_of_a_problem_with_a_gap_mix_to_its_dual_value():
     """Min −x² over [−1, 1] subject to x + ½ <= 0 and −x − ½ <= 0: −¼ alone, −1 mixed (¾, ¼)."""
-    problem = Problem(
+    problem = ConstrainedProblem(
         lambda t: -(torch.tanh(t) ** 2).sum(),
         equations=lambda t: torch.tanh(t) + 0.5,
     )
@@ -265,12 +267,12 @@ def test_the_best_that_keeps_the_constraints(count, m, seed):
 
 
 def test_what_cannot_be_solved_is_said():
-    never = Problem(quadratic(of(0.0)), lambda x: torch.cat([x - 1, 2 - x]))
+    never = ConstrainedProblem(quadratic(of(0.0)), lambda x: torch.cat([x - 1, 2 - x]))
     found = PrimalDual(steps=300).solve(never, of(0.0))
     assert "no snapshot keeps the constraints" in found.status
     assert found.violations.max() > 0.1
     with pytest.raises(DataError, match="not finite"):
-        PrimalDual(steps=10).solve(Problem(lambda x: x.sum().log()), of(-1.0))
+        PrimalDual(steps=10).solve(ConstrainedProblem(lambda x: x.sum().log()), of(-1.0))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from setpoint.statistics import betting_process as wealth
 from setpoint.statistics import betting_test as betting
-from setpoint.statistics.betting_test import BOLD, Rows, wins
+from setpoint.statistics.betting_test import BOLD, BoundedRows, wins
 
 RANDOM = np.random.default_rng(0)
 
@@ -65,7 +65,7 @@ def test_wins_equal_a_plain_loop(name, sign):
         which = random.choice(len(pairs), 120, p=probabilities)
         for delta in (0.05, 0.3):
             loss = np.array([max(-z_of(pairs, x, sign).min(), 0.0) for x in points])
-            said = wins(Rows.counted(pairs, which), points, sign, loss, delta)
+            said = wins(BoundedRows.counted(pairs, which), points, sign, loss, delta)
             for x, most, won in zip(points, loss, said, strict=True):
                 reached = max(plain(z_of(pairs, x, sign)[which], most, delta))
                 if abs(reached * delta - 1) > 1e-9:
@@ -87,7 +87,7 @@ def test_no_law_of_mean_zero_is_beaten(name, sign):
     for sequence in product(range(len(pairs)), repeat=n):
         which = np.array(sequence)
         mass = math.prod(probabilities[i] for i in sequence)
-        rows = Rows.counted(pairs, which)
+        rows = BoundedRows.counted(pairs, which)
         for delta in deltas:
             won[delta] += mass * bool(wins(rows, np.array([c]), sign, loss, delta)[0])
             final[delta] += mass * plain(z_of(pairs, c, sign)[which], loss[0], delta)[-1]
@@ -102,7 +102,7 @@ def test_weighted_rows_of_mean_zero_are_not_beaten():
     loss, delta, total = np.array([2 * 0.5]), 0.3, 0.0  # weight_bound 2
     for sequence in product(range(4), repeat=6):
         pairs = np.array([rows[i] for i in sequence])
-        total += 0.25**6 * bool(wins(Rows.single(pairs), np.array([0.5]), 1, loss, delta)[0])
+        total += 0.25**6 * bool(wins(BoundedRows.single(pairs), np.array([0.5]), 1, loss, delta)[0])
     assert 0 < total <= delta
 
 
@@ -114,7 +114,7 @@ def test_counted_rows_equal_single_rows(n):
         loss = np.array([max(-z_of(pairs, x, sign).min(), 0.0) for x in points])
         for _ in range(5):
             which = RANDOM.choice(3, n, p=(0.6, 0.3, 0.1))
-            counted, single = Rows.counted(pairs, which), Rows.single(pairs[which])
+            counted, single = BoundedRows.counted(pairs, which), BoundedRows.single(pairs[which])
             assert counted.size == single.size == n
             assert counted.edges.tolist() == list(range(n + 1))  # as many blocks as rows
             for delta in (0.05, 0.25):
@@ -126,7 +126,7 @@ def test_within_a_block_the_order_does_not_matter():
     n = 3000
     pairs = np.asarray(LAWS["f_beta(2)"][0], float)
     which = RANDOM.choice(3, n, p=(0.6, 0.3, 0.1))
-    rows = Rows.counted(pairs, which)
+    rows = BoundedRows.counted(pairs, which)
     assert rows.edges[0] == 0
     assert rows.edges[-1] == n
     assert len(rows.edges) == betting.BLOCKS + 1
@@ -137,14 +137,18 @@ def test_within_a_block_the_order_does_not_matter():
     loss = np.array([-z_of(pairs, x, 1).min() for x in points])
     told = wins(rows, points, 1, loss, 0.05)
     assert 0 < told.sum() < 200
-    for other in (Rows.counted(pairs, mixed), Rows.single(pairs[which]), Rows.single(pairs[mixed])):
+    for other in (
+        BoundedRows.counted(pairs, mixed),
+        BoundedRows.single(pairs[which]),
+        BoundedRows.single(pairs[mixed]),
+    ):
         assert wins(other, points, 1, loss, 0.05).tolist() == told.tolist()
 
 
 def test_many_rows_prove_what_is_true_and_nothing_else():
     random = np.random.default_rng(5)
     pairs = np.array([(1.0, 1.0), (0.0, 1.0)])
-    rows = Rows.counted(pairs, (random.random(20_000) > 0.7).astype(int))
+    rows = BoundedRows.counted(pairs, (random.random(20_000) > 0.7).astype(int))
     points = np.array([0.5, 0.65, 0.68, 0.7, 0.72, 0.9])
     assert wins(rows, points, 1, points, 0.05).tolist() == [True, True, True, False, False, False]
     told = wins(rows, points, -1, 1 - points, 0.05).tolist()
@@ -154,15 +158,18 @@ def test_many_rows_prove_what_is_true_and_nothing_else():
 def test_a_bound_that_cannot_be_lost():
     """B = 0: every row is at or above the bound."""
     pairs = np.array([(1.0, 1.0), (2.0, 1.0)])
-    rows = Rows.counted(pairs, np.array([1] * 30))
+    rows = BoundedRows.counted(pairs, np.array([1] * 30))
     assert wins(rows, np.array([1.0]), 1, np.array([0.0]), 0.05)[0]
-    none = Rows.counted(pairs, np.array([0] * 30))  # all rows at the bound: no evidence
+    none = BoundedRows.counted(pairs, np.array([0] * 30))  # all rows at the bound: no evidence
     assert not wins(none, np.array([1.0]), 1, np.array([0.0]), 0.05)[0]
 
 
 def test_no_rows_prove_nothing():
     none = np.zeros(0, int)
-    for rows in (Rows.counted(np.array([(1.0, 1.0)]), none), Rows.single(np.zeros((0, 2)))):
+    for rows in (
+        BoundedRows.counted(np.array([(1.0, 1.0)]), none),
+        BoundedRows.single(np.zeros((0, 2))),
+    ):
         assert rows.size == 0
         assert not wins(rows, np.array([0.5]), 1, np.array([0.5]), 0.05)[0]
 

@@ -20,9 +20,9 @@ from setpoint._core.errors import DataError
 from setpoint.goals import Goal, Task
 from setpoint.methods.exact.membership_table import UNSEEN, Tabled, table_program
 from setpoint.methods.exact.row_store import Shelf
-from setpoint.training.batches import InMemory, Rows
+from setpoint.training.batches import InMemory, TrainingRows
 from setpoint.training.distributed import Processes
-from setpoint.training.loop import Plan, train
+from setpoint.training.loop import TrainingPlan, train
 from setpoint.training.running_loss import RunningLoss
 
 ROWS, SIZE, EPOCHS, HALF = 41, 14, 6, 3
@@ -131,8 +131,8 @@ def by_the_loop(rank, folder):
     for path, epochs in ((None, 3), (f"{folder}/run", 2), (f"{folder}/run", 3)):
         run = Run("fpor", folder, None)
         model = nn.Sequential(run.model, nn.Flatten(0))
-        plan = Plan(epochs=epochs, checkpoint=path, every=1)
-        train(model, run.loss, InMemory(Rows(x, y), SIZE, (rank, 3)), plan)
+        plan = TrainingPlan(epochs=epochs, checkpoint=path, every=1)
+        train(model, run.loss, InMemory(TrainingRows(x, y), SIZE, (rank, 3)), plan)
         ends.append(_flat(model.parameters()))
     return ends
 

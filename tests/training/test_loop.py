@@ -20,10 +20,10 @@ from setpoint.solvers import (
     Sqp,
 )
 from setpoint.surrogates import Annealed
-from setpoint.training.batches import InMemory, Loaded, Rows
+from setpoint.training.batches import InMemory, Loaded, TrainingRows
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.events import EpochDone, Started, Stepped, Stopped
-from setpoint.training.loop import Judged, Plan, train
+from setpoint.training.loop import EpochVerdict, TrainingPlan, train
 
 CONSTRAINED = "maximize recall subject to precision >= 0.7"
 METHODS = {
@@ -55,7 +55,7 @@ def judge_of(x, y):
     def judge(model):
         with torch.no_grad():
             value = sp.f1(y.numpy(), (model(x) >= 0).numpy())
-        return Judged((value,), {"tune": value})
+        return EpochVerdict((value,), {"tune": value})
 
     return judge
 
@@ -69,8 +69,8 @@ def run(name, path=None, stop_at=None, epochs=6, workers=None):
         if isinstance(event, Stepped) and event.step == stop_at:
             signal.raise_signal(signal.SIGINT)
 
-    plan = Plan(FirstOrder(1e-2), epochs=epochs, patience=99, seed=3, checkpoint=path)
-    batches = InMemory(Rows(x, y), 32)
+    plan = TrainingPlan(FirstOrder(1e-2), epochs=epochs, patience=99, seed=3, checkpoint=path)
+    batches = InMemory(TrainingRows(x, y), 32)
     done = train(model, loss, batches, plan, judge_of(x, y), listener)
     return model, loss, done
 
@@ -110,12 +110,12 @@ def test_killed_and_resumed_from_the_end_of_an_epoch(tmp_path):
     path = tmp_path / "run.safetensors"
     goal, method = METHODS["soft-set"]
     x, y = problem()
-    plan = Plan(FirstOrder(1e-2), epochs=9, patience=99, seed=3, checkpoint=path)
+    plan = TrainingPlan(FirstOrder(1e-2), epochs=9, patience=99, seed=3, checkpoint=path)
     with pytest.raises(Killed):
         train(
             network(),
             sp.GoalLoss(goal, method, memory=500),
-            InMemory(Rows(x, y), 32),
+            InMemory(TrainingRows(x, y), 32),
             plan,
             judge_of(x, y),
             kill,
@@ -129,13 +129,13 @@ def test_killed_and_resumed_from_the_end_of_an_epoch(tmp_path):
 def test_patience_may_wait():
     x, y = problem()
     values = iter([0.9] + [0.1] * 50)
-    plan = Plan(epochs=30, patience=3, waits=10)
+    plan = TrainingPlan(epochs=30, patience=3, waits=10)
     done = train(
         network(),
         sp.GoalLoss("maximize f1"),
-        InMemory(Rows(x, y), 64),
+        InMemory(TrainingRows(x, y), 64),
         plan,
-        lambda model: Judged((next(values),)),
+        lambda model: EpochVerdict((next(values),)),
     )
     assert len(done.history) == 14
 
@@ -144,11 +144,11 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     x, y = problem()
     path = tmp_path / "run.safetensors"
     for mark in ("one", "one"):
-        plan = Plan(epochs=1, checkpoint=path, fingerprint=mark)
-        train(network(), sp.GoalLoss("maximize f1"), InMemory(Rows(x, y), 64), plan)
-    plan = Plan(epochs=1, checkpoint=path, fingerprint="two")
+        plan = TrainingPlan(epochs=1, checkpoint=path, fingerprint=mark)
+        train(network(), sp.GoalLoss("maximize f1"), InMemory(TrainingRows(x, y), 64), plan)
+    plan = TrainingPlan(epochs=1, checkpoint=path, fingerprint="two")
     with pytest.raises(sp.FileError, match="belongs to another run"):
-        train(network(), sp.GoalLoss("maximize f1"), InMemory(Rows(x, y), 64), plan)
+        train(network(), sp.GoalLoss("maximize f1"), InMemory(TrainingRows(x, y), 64), plan)
 
 
 def test_the_best_weights_are_returned_and_patience_ends_a_run():
@@ -158,15 +158,15 @@ def test_the_best_weights_are_returned_and_patience_ends_a_run():
 
     def judge(model):
         kept.append({k: v.clone() for k, v in model.state_dict().items()})
-        return Judged((next(values),))
+        return EpochVerdict((next(values),))
 
     events = []
     model = network()
     done = train(
         model,
         sp.GoalLoss("maximize f1"),
-        InMemory(Rows(x, y), 64),
-        Plan(epochs=50, patience=3),
+        InMemory(TrainingRows(x, y), 64),
+        TrainingPlan(epochs=50, patience=3),
         judge,
         events.append,
     )
@@ -185,11 +185,16 @@ def test_a_loss_that_is_not_finite_is_an_error_with_a_sentence():
     x, y = problem()
     x[150] = float("nan")
     with pytest.raises(sp.DataError, match=r"NaN|became nan"):
-        train(network(), sp.GoalLoss("maximize f1"), InMemory(Rows(x, y), 32), Plan(epochs=2))
+        train(
+            network(),
+            sp.GoalLoss("maximize f1"),
+            InMemory(TrainingRows(x, y), 32),
+            TrainingPlan(epochs=2),
+        )
 
 
 def test_batches_cover_every_row_once_and_can_be_entered_in_the_middle():
-    rows = Rows(torch.arange(103.0)[:, None], torch.arange(103))
+    rows = TrainingRows(torch.arange(103.0)[:, None], torch.arange(103))
     batches = InMemory(rows, 25)
     seen = [b.target for b in batches.epoch(0, 4)]
     assert sorted(torch.cat(seen).tolist()) == list(range(103))
@@ -213,7 +218,7 @@ def test_a_loader_trains_too():
     again = [b.target for b in batches.epoch(0, 0, start=2)]
     assert all(torch.equal(a, b) for a, b in zip(first[2:], again, strict=True))
     model, loss = network(), sp.GoalLoss("maximize f1")
-    done = train(model, loss, batches, Plan(FirstOrder(1e-2), epochs=3), judge_of(x, y))
+    done = train(model, loss, batches, TrainingPlan(FirstOrder(1e-2), epochs=3), judge_of(x, y))
     assert done.steps == 12
     assert done.verdict is not None
     with pytest.raises(sp.KindError, match="a loader must give"):

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import setpoint as sp
-from setpoint.training.batches import Rows
+from setpoint.training.batches import TrainingRows
 from setpoint.training.query_batches import ByQuery
 
 
 def rows_of(codes):
     codes = torch.tensor(codes)
-    return Rows(torch.arange(len(codes))[:, None], codes * 10, None, codes)
+    return TrainingRows(torch.arange(len(codes))[:, None], codes * 10, None, codes)
 
 
 @settings(deadline=None, max_examples=50)
@@ -55,7 +55,7 @@ def test_processes_share_each_batch_by_query():
 
 def test_codes_may_come_among_other_columns():
     codes = torch.tensor([2, 2, 5])
-    rows = Rows(torch.zeros(3, 1), codes, None, {"query": codes, "site": 0 * codes})
+    rows = TrainingRows(torch.zeros(3, 1), codes, None, {"query": codes, "site": 0 * codes})
     (part,) = ByQuery(rows, 9).epoch(0, 0)
     assert set(part.group) == {"query", "site"}
 

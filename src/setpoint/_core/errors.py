@@ -9,6 +9,10 @@ A sentence may hold fields, ``{name}``, filled from keywords. What is spelled di
 door is a field of its own type: an :class:`Argument` is ``positive="yes"`` in Python and
 ``--positive yes`` on the command line, a :class:`RowNumber` counts from 0 in Python and from 1 in a
 file. :meth:`SetpointError.render` spells them; nobody ever searches the sentence.
+
+>>> error = DataError("{argument} must be a share", argument=Argument("margin", 2))
+>>> str(error), error.value
+('margin=2 must be a share', 2)
 """
 
 from __future__ import annotations
@@ -95,12 +99,6 @@ class SetpointError(Exception):
     ----------
     argument, value, row, hint
         The fields of that name, or None; ``value`` is the argument's.
-
-    Examples
-    --------
-    >>> error = DataError("{argument} must be a share", argument=Argument("margin", 2))
-    >>> str(error), error.value
-    ('margin=2 must be a share', 2)
     """
 
     __module__ = "setpoint"

@@ -170,12 +170,12 @@ def _read_union(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
     if data is None:
         return _checked(type(None) in kinds or float in kinds, None, data, where)
     tried = sorted((k for k in kinds if k is not type(None)), key=lambda k: k is not type(data))
-    for kind in tried:
+    for kind in tried[:-1]:
         try:
             return _read(kind, data, where)
-        except FileError as error:
-            last = error
-    raise last
+        except FileError:
+            continue
+    return _read(tried[-1], data, where)
 
 
 def _number(data: Any, where: str) -> float:

@@ -16,7 +16,7 @@ from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.datasets import split
 from setpoint.expressions import take_groups
-from setpoint.fit.class_labels import Labels, needs_two, read_labels
+from setpoint.fit.class_labels import ClassLabels, needs_two, read_labels
 from setpoint.goals import Goal, Task
 
 FORMAT = "setpoint boosted classifier 1"
@@ -154,7 +154,7 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
     @property
     def _turned(self) -> bool:
         """Whether the positive class is the first of the classes."""
-        pair = Labels(self.task_, self.classes_).pair
+        pair = ClassLabels(self.task_, self.classes_).pair
         return self._several is None and pair[0] != self.classes_[0]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -177,7 +177,7 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         if scores.ndim == 2:
             return self.classes_[scores.argmax(1)]
-        return Labels(self.task_, self.classes_).pair[(scores >= 0).astype(np.intp)]
+        return ClassLabels(self.task_, self.classes_).pair[(scores >= 0).astype(np.intp)]
 
     # --- texts -----------------------------------------------------------------------------------
 

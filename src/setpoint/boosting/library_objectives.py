@@ -13,7 +13,7 @@ from setpoint.boosting.library_conventions import CatBoostTrees, LightGBMTrees, 
 from setpoint.boosting.stopping_metrics import CatBoostMetric, columns_of
 from setpoint.boosting.tree_rows import TreeRows, spread
 from setpoint.methods import Method
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import best_threshold
 
 
@@ -30,7 +30,7 @@ class _Exact(TreeObjective):
 
     def cut(self, rows: TreeRows) -> float:
         columns = columns_of(self.task, rows, self._groups)
-        return best_threshold(Problem.meet(self.goal, columns))[1]
+        return best_threshold(GoalOnRows.meet(self.goal, columns))[1]
 
 
 class LightGBMObjective(_Exact, LightGBMTrees):

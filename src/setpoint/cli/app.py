@@ -70,7 +70,7 @@ def _as_flag(option: Any) -> Any:
     return option
 
 
-class Plain(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose help names no types where there is nothing to type."""
 
     def get_help_option(self, ctx: Any) -> Any:
@@ -78,7 +78,7 @@ class Plain(TyperCommand):
         return _as_flag(super().get_help_option(ctx))
 
 
-class Guarded(TyperGroup):
+class GuardedGroup(TyperGroup):
     """A group whose commands fail with a sentence and an exit code, never with a traceback.
 
     A program that asked for JSON gets the sentence on stdout as well, as an object.
@@ -109,7 +109,7 @@ class Guarded(TyperGroup):
 
 app = typer.Typer(
     name="setpoint",
-    cls=Guarded,
+    cls=GuardedGroup,
     help=HELP,
     epilog=EPILOG,
     add_completion=False,
@@ -151,9 +151,9 @@ _PANELS = {
 for _panel, _rooms in _PANELS.items():
     for _room in _rooms:
         _name = "restore" if _room is restoration else _room.__name__.rpartition(".")[2]
-        app.command(_name, cls=Plain, help=_room.HELP, epilog=_room.EPILOG, rich_help_panel=_panel)(
-            getattr(_room, _name)
-        )
+        app.command(
+            _name, cls=PlainCommand, help=_room.HELP, epilog=_room.EPILOG, rich_help_panel=_panel
+        )(getattr(_room, _name))
 
 
 def main() -> None:

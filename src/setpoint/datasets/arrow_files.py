@@ -98,7 +98,7 @@ Report = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Facts:
+class ArrowFileFacts:
     """What is known of a file before its rows are read.
 
     Attributes
@@ -120,7 +120,9 @@ def header(path: Path, kind: str) -> pd.DataFrame:
     with _told(path, kind), _opened(path, kind) as file:
         refuse_repeated(path, file.schema.names)
         rows = file.rows()
-        return _framed(file.schema.empty_table(), Facts(rows, frozenset(), _index(file, rows)), 0)
+        return _framed(
+            file.schema.empty_table(), ArrowFileFacts(rows, frozenset(), _index(file, rows)), 0
+        )
 
 
 def rows_of(path: Path, kind: str) -> int:
@@ -224,13 +226,13 @@ def _gaps(batches: Iterator[Any], names: set[str]) -> set[str]:
     return found
 
 
-def _facts(file: _Parquet | _Arrow) -> Facts:
+def _facts(file: _Parquet | _Arrow) -> ArrowFileFacts:
     import pyarrow as pa
 
     is_plain = (pa.types.is_integer, pa.types.is_boolean)
     names = [field.name for field in file.schema if any(is_(field.type) for is_ in is_plain)]
     rows = file.rows()
-    return Facts(rows, frozenset(file.gaps(names)), _index(file, rows))
+    return ArrowFileFacts(rows, frozenset(file.gaps(names)), _index(file, rows))
 
 
 def _index(file: _Parquet | _Arrow, rows: int) -> tuple[str, int, int] | None:
@@ -243,7 +245,7 @@ def _index(file: _Parquet | _Arrow, rows: int) -> tuple[str, int, int] | None:
     return None
 
 
-def _framed(table: Any, facts: Facts, done: int) -> pd.DataFrame:
+def _framed(table: Any, facts: ArrowFileFacts, done: int) -> pd.DataFrame:
     """A chunk as the rows of the whole table that it is, ``done`` rows before it."""
     import pandas as pd
     import pyarrow as pa

@@ -5,7 +5,7 @@ from setpoint.decisions.comparison import Comparison, Contender, Difference
 from setpoint.decisions.curves import MetricCurve, metric_curve, pr_curve, roc_curve
 from setpoint.decisions.diagnose import Diagnosis, diagnose
 from setpoint.decisions.evaluate import Evaluation, evaluate
-from setpoint.decisions.monitor import Monitor, Report, Watched
+from setpoint.decisions.monitor import Monitor, MonitorReport, Watched
 from setpoint.decisions.plan import Need, Option, Plan, plan
 from setpoint.decisions.plots import (
     plot_curve,
@@ -19,7 +19,7 @@ from setpoint.decisions.tune import tune
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.rules.certificate import Certificate, Evidence, Finding
 from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
-from setpoint.rules.decision_rule import DecisionRule, Held
+from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
 from setpoint.rules.rule import OperatingPoint
 from setpoint.rules.tradeoff_curve import Frontier
 
@@ -36,14 +36,14 @@ __all__ = [
     "Finding",
     "Fingerprint",
     "Frontier",
-    "Held",
+    "ConstraintStanding",
     "MetricCurve",
     "Monitor",
     "Need",
     "OperatingPoint",
     "Option",
     "Plan",
-    "Report",
+    "MonitorReport",
     "RiskCoverage",
     "Watched",
     "certify",

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from setpoint._core.errors import FileError
-from setpoint.decisions.evaluate import Kept
+from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.goals import Goal
 from setpoint.rules.tradeoff_curve import number_from, number_to
 
@@ -33,7 +33,7 @@ class Contender:
     name: str
     point: str
     value: float | None
-    kept: tuple[Kept, ...]
+    kept: tuple[ConstraintValue, ...]
     merit: float
     verdict: str = ""
 
@@ -120,7 +120,7 @@ class Comparison:
                 Goal.parse(data["goal"]),
                 str(data["chosen"]),
                 tuple(
-                    Contender(**{**c, "kept": tuple(Kept(**k) for k in c["kept"])})
+                    Contender(**{**c, "kept": tuple(ConstraintValue(**k) for k in c["kept"])})
                     for c in data["contenders"]
                 ),
                 tuple(Difference(**d) for d in data["differences"]),

@@ -14,13 +14,19 @@ from setpoint._core.words import listing
 from setpoint.decisions.proof.power import POWER
 from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.decisions.sensitivity.provable_goal import (
-    Labels,
+    LabelsNeeded,
     Outlook,
     Provable,
     outlook,
     score_words,
 )
-from setpoint.decisions.sensitivity.relaxations import ALONE, Nearest, caps_of, nearest_goals, said
+from setpoint.decisions.sensitivity.relaxations import (
+    ALONE,
+    NearestGoal,
+    caps_of,
+    nearest_goals,
+    said,
+)
 from setpoint.decisions.sensitivity.shadow_price import Move, Price, prices
 from setpoint.decisions.sensitivity.value_function import (
     ENOUGH,
@@ -101,9 +107,9 @@ class Diagnosis:
     behind: int
     binding: tuple[str, ...]
     prices: tuple[Price, ...]
-    nearest: tuple[Nearest, ...]
+    nearest: tuple[NearestGoal, ...]
     provable: Provable | None
-    labels: tuple[Labels, ...]
+    labels: tuple[LabelsNeeded, ...]
     unproven: str
     frontier: Frontier | None
 
@@ -157,9 +163,9 @@ class Diagnosis:
                 "sides": tuple(number_from(side) for side in given["sides"]),
                 "binding": tuple(given["binding"]),
                 "prices": tuple(_price_from(price) for price in given["prices"]),
-                "nearest": tuple(_goal_from(Nearest, n) for n in given["nearest"]),
+                "nearest": tuple(_goal_from(NearestGoal, n) for n in given["nearest"]),
                 "provable": None if provable is None else _goal_from(Provable, provable),
-                "labels": tuple(_goal_from(Labels, n) for n in given["labels"]),
+                "labels": tuple(_goal_from(LabelsNeeded, n) for n in given["labels"]),
                 "frontier": None if frontier is None else Frontier.from_json(frontier),
             }
             return cls(**{**given, **own})
@@ -167,7 +173,7 @@ class Diagnosis:
             raise FileError(f"this diagnosis is damaged: {error!r}. Diagnose again") from error
 
 
-def _goal_to(part: Nearest | Provable | Labels) -> dict[str, Any]:
+def _goal_to(part: NearestGoal | Provable | LabelsNeeded) -> dict[str, Any]:
     plain = {name: number_to(value) for name, value in vars(part).items()}
     listed = {name: list(x) if isinstance(x, tuple) else x for name, x in plain.items()}
     return {**listed, "goal": str(part.goal)}
@@ -219,7 +225,7 @@ def _thin(found: Diagnosis) -> str:
     return f"the smallest rate rests on {found.behind} {noun}, and can be another on others"
 
 
-def _near(goal: Goal, near: Nearest) -> str:
+def _near(goal: Goal, near: NearestGoal) -> str:
     rows = f"{near.behind:,} row{'' if near.behind == 1 else 's'} behind it"
     there = f"{goal.objective} {said(near.value)} ({rows})"
     if len(goal.constraints) == 1:
@@ -248,7 +254,7 @@ def _provable(found: Diagnosis, provable: Provable) -> str:
     )
 
 
-def _labels(found: Diagnosis, labels: Labels) -> str:
+def _labels(found: Diagnosis, labels: LabelsNeeded) -> str:
     promise = listing(labels.goal.constraints)
     if labels.rows is None:
         return f"no number of rows can be named for {promise}: these leave open whether it holds"
@@ -384,7 +390,7 @@ def _reason(land: Along | Searched, rule: DecisionRule) -> str:
 
 
 def _binding(
-    land: Landscape, rule: DecisionRule, near: tuple[Nearest, ...], costs: tuple[Price, ...]
+    land: Landscape, rule: DecisionRule, near: tuple[NearestGoal, ...], costs: tuple[Price, ...]
 ) -> tuple[str, ...]:
     """The constraints that cost something, or that stand in the way."""
     if not rule.feasible:
@@ -399,7 +405,7 @@ def _binding(
     return tuple(price.constraint for price in costs if price.binds)
 
 
-def _original(land: Landscape, near: Nearest) -> list[str]:
+def _original(land: Landscape, near: NearestGoal) -> list[str]:
     """The constraints that gave way, as they were asked for."""
     pairs = zip(land.goal.constraints, near.goal.constraints, strict=True)
     return [str(one) for one, other in pairs if str(one) != str(other)]
@@ -412,7 +418,7 @@ def _proof(
     fresh: int,
     delta: float,
     power: float,
-) -> tuple[Provable | None, tuple[Labels, ...], str]:
+) -> tuple[Provable | None, tuple[LabelsNeeded, ...], str]:
     """What could be proven, what that takes, and why nothing can."""
     if not land.asked:
         return None, (), "there is no constraint to prove"
@@ -443,8 +449,8 @@ def _worth(land: Landscape, look: Outlook, caps: tuple[float, ...]) -> float:
 
 
 def _between(
-    look: Outlook, first: Labels, target: float, provable: float, worth: float, fresh: int
-) -> list[Labels]:
+    look: Outlook, first: LabelsNeeded, target: float, provable: float, worth: float, fresh: int
+) -> list[LabelsNeeded]:
     """The rows for a bound halfway from what is provable to what is met."""
     (asked,) = look.asked
     middle = asked.sign * asked.outward((target + provable) / 2)

@@ -9,12 +9,12 @@ from setpoint.expressions import Ratio, measure
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.rule import applied
 
 
 @dataclass(frozen=True)
-class Kept:
+class ConstraintValue:
     """One constraint on these rows: its left side (None where empty), and whether it holds.
 
     ``short`` is how far it is from holding, relative to a bound beyond 1, and at most 1.
@@ -41,7 +41,7 @@ class Evaluation:
 
     goal: Goal
     value: float | None
-    kept: tuple[Kept, ...]
+    kept: tuple[ConstraintValue, ...]
     rows: int
 
     @property
@@ -90,14 +90,16 @@ def evaluate(
     recall 0.5, precision >= 0.7 BROKEN (0.5) on 3 rows.
     """
     columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
-    problem = Problem.ground(rule.goal, columns)
+    problem = GoalOnRows.ground(rule.goal, columns)
     point = problem.judge(columns)
     value = point.value
     if value is None and not isinstance(problem.objective, Ratio):
         # an average of which a part is empty: that part has its conventional value, as in a metric
         value = float(measure(rule.goal.objective, columns).value())
     kept = tuple(
-        Kept(str(c), side, excess <= SLACK, min(max(excess, 0.0), 1.0) if excess > SLACK else 0.0)
+        ConstraintValue(
+            str(c), side, excess <= SLACK, min(max(excess, 0.0), 1.0) if excess > SLACK else 0.0
+        )
         for c, side, excess in zip(rule.goal.constraints, point.sides, point.excess, strict=True)
     )
     return Evaluation(rule.goal, value, kept, columns.size)

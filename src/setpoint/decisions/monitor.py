@@ -30,7 +30,7 @@ from setpoint.statistics.betting_process import STAKES, grown, held, mean_wealth
 
 
 @dataclass
-class Watch:
+class ClaimWatch:
     """The state of one claim."""
 
     claim: Claim
@@ -124,7 +124,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Report:
+class MonitorReport:
     """What a monitor says.
 
     Attributes
@@ -202,10 +202,10 @@ class Monitor:
         self.trace: list[tuple[int, float]] = []  #: (rows so far, ln of the evidence)
         self._fed: list[Fingerprint] = []
         self._flagged = 0
-        self._watches: list[tuple[Constraint, list[Watch], str]] = []
+        self._watches: list[tuple[Constraint, list[ClaimWatch], str]] = []
         for constraint in certificate.goal.constraints:
             claims, why = claims_of(constraint, certificate, labels)
-            self._watches.append((constraint, [Watch(c) for c in claims], why))
+            self._watches.append((constraint, [ClaimWatch(c) for c in claims], why))
 
     @property
     def status(self) -> str:
@@ -225,7 +225,7 @@ class Monitor:
         *,
         sample_weight: Any = None,
         group: Any = None,
-    ) -> Report:
+    ) -> MonitorReport:
         """Feed labelled rows, in the order they came; returns what is known now."""
         point = self.certificate.point
         more = {"sample_weight": sample_weight, "group": group}
@@ -291,7 +291,7 @@ class Monitor:
             old = self._fed[-1 - _REMEMBERED]
             self._fed[-1 - _REMEMBERED] = replace(old, sketch=())
 
-    def report(self) -> Report:
+    def report(self) -> MonitorReport:
         """What is known now."""
         delta = 1 - self.certificate.confidence
         watched = []
@@ -318,7 +318,7 @@ class Monitor:
         else:
             status = AGAIN if all(s == AGAIN for s in said) else HOLDS
         sure = self.certificate.confidence
-        return Report(status, self.rows, self.alarm, tuple(watched), sure, self._note())
+        return MonitorReport(status, self.rows, self.alarm, tuple(watched), sure, self._note())
 
     # --- files -------------------------------------------------------------------------------
 

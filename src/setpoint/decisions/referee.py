@@ -21,11 +21,11 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint.decisions.comparison import Comparison, Contender, Difference, verdict_of
-from setpoint.decisions.evaluate import Kept
+from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, lower
-from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.rule import OperatingPoint, with_decisions
 
 # What it costs to break a constraint, where a rule or a model has to be chosen.
@@ -183,7 +183,7 @@ class _Judge:
 
     def __init__(self, goal: Goal, entrants: Sequence[Columns]) -> None:
         self.entrants = entrants
-        self.problem = Problem.ground(goal, entrants[0])
+        self.problem = GoalOnRows.ground(goal, entrants[0])
 
     def __call__(self, i: int, units: np.ndarray, count: np.ndarray) -> Point:
         some = count > 0
@@ -260,8 +260,8 @@ def _draw(count: np.ndarray, where: list[np.ndarray], random: np.random.Generato
     return drawn
 
 
-def _kept(goal: Goal, point: Point) -> tuple[Kept, ...]:
+def _kept(goal: Goal, point: Point) -> tuple[ConstraintValue, ...]:
     return tuple(
-        Kept(str(c), side, e <= SLACK, min(max(e, 0.0), 1.0))
+        ConstraintValue(str(c), side, e <= SLACK, min(max(e, 0.0), 1.0))
         for c, side, e in zip(goal.constraints, point.sides, point.excess, strict=False)
     )

@@ -31,12 +31,12 @@ from setpoint.estimators.base import (
 from setpoint.estimators.regressor import GoalRegressor
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import Labels, needs_two, read_labels
+from setpoint.fit.class_labels import ClassLabels, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
-from setpoint.fit.network.goal_network import Settings, device_of
+from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import Division, Done, fit_goal, refuse_columns
-from setpoint.fit.plan import MODELS, Asked
+from setpoint.fit.plan import MODELS, FitRequest
 from setpoint.fit.run_record import Story, report_of, versions
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
@@ -115,7 +115,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         A folder where finished parts are kept; ``fit`` with the same rows and settings goes on.
     listener : callable, optional
         Called with every event: :class:`~setpoint.fit.plan.Planned`,
-        :class:`~setpoint.fit.training_data.Progress`, and those of :mod:`setpoint.training.events`.
+        :class:`~setpoint.fit.training_data.FitProgress`, those of :mod:`setpoint.training.events`.
     random_state : int
         Seed of splits, weights, order and dropout.
 
@@ -335,10 +335,10 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "rule_")
         return report_of(self)
 
-    def _asked(self, goal: Goal, X: Any) -> Asked:
+    def _asked(self, goal: Goal, X: Any) -> FitRequest:
         """What is asked for, checked before anything is done."""
         refuse_settings(self.get_params(deep=False))
-        settings = Settings(
+        settings = NetworkSettings(
             epochs=self.epochs,
             patience=self.patience,
             batch_size=self.batch_size,
@@ -348,7 +348,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             checkpoint=self.checkpoint,
             listener=self.listener,
         )
-        return Asked(
+        return FitRequest(
             goal,
             self._model(),
             self.method,
@@ -366,7 +366,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             numbers=numbers_alone(X),
         )
 
-    def _crossed(self, asked: Asked) -> bool:
+    def _crossed(self, asked: FitRequest) -> bool:
         """Whether finished parts are worth keeping: one network keeps its own state."""
         return self.folds not in (None, 1) or asked.model in ("auto", "trees", "baseline")
 
@@ -391,8 +391,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         return tuple(notes)
 
     @property
-    def _labels(self) -> Labels:
-        return Labels(self.task_, self.classes_)
+    def _labels(self) -> ClassLabels:
+        return ClassLabels(self.task_, self.classes_)
 
     # --- predicting ------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.evaluate import Evaluation
 from setpoint.estimators.base import known_features, note_features, refuse_settings, seed_of
 from setpoint.expressions import take_groups
-from setpoint.fit.network.goal_network import Settings, device_of
+from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import refuse_columns
 from setpoint.fit.regression.regression_comparison import kept_at
 from setpoint.fit.regression.regression_members import RealJob, RealMember, members_of
@@ -27,7 +27,7 @@ from setpoint.fit.storage import load_regressor, save_regressor
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, check
 from setpoint.methods import Errors
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 
 logger = logging.getLogger("setpoint")
 
@@ -244,7 +244,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
                 'model="trees" is LightGBM on plain losses; method="errors" trains "linear", "mlp" '
                 "or a module"
             )
-        settings = Settings(
+        settings = NetworkSettings(
             epochs=self.epochs,
             patience=self.patience,
             batch_size=self.batch_size,
@@ -285,7 +285,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         refuse_columns(goal, groups)
         weight = _weights(sample_weight, len(predicted))
         columns = columns_of(self.task_, target, predicted, weight, groups)
-        point = Problem.ground(goal, columns).judge(columns)
+        point = GoalOnRows.ground(goal, columns).judge(columns)
         return Evaluation(goal, point.value, kept_at(goal, point), len(predicted))
 
     # --- files -----------------------------------------------------------------------------------

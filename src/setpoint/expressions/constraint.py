@@ -19,7 +19,7 @@ OPERATORS = (">=", "<=", "==")
 SLACK = 1e-12
 
 
-class Judged(NamedTuple):
+class ConstraintReading(NamedTuple):
     """A constraint read on totals.
 
     ``value`` is the left side, ``excess`` how far it is on the wrong side (negative: slack left),
@@ -72,7 +72,7 @@ class Constraint:
         """Left and right expression."""
         return self.left, self.right
 
-    def judge(self, env: Mapping[Any, Any]) -> Judged:
+    def judge(self, env: Mapping[Any, Any]) -> ConstraintReading:
         """Read both sides; where either is undefined (an empty rate) it does not hold.
 
         excess = right − left for >=, left − right for <=, |left − right| for ==, in units of
@@ -84,4 +84,4 @@ class Constraint:
         if not self.right.needs() and abs(right.value) > 1:
             excess = excess / abs(right.value)
         defined = both(left.defined, right.defined)
-        return Judged(left.value, excess, defined, both(defined, excess <= SLACK))
+        return ConstraintReading(left.value, excess, defined, both(defined, excess <= SLACK))

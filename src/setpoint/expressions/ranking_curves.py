@@ -27,7 +27,7 @@ from setpoint.expressions.rows.task import Task
 from setpoint.expressions.threshold_sweep import Sweep
 
 
-class Scored(NamedTuple):
+class RankedRows(NamedTuple):
     """Rows of a ranking; (n,) each."""
 
     scores: Any
@@ -56,7 +56,7 @@ class Curve(Leaf):
         return "scores"
 
     @abstractmethod
-    def measure_one(self, rows: Scored) -> float | None:
+    def measure_one(self, rows: RankedRows) -> float | None:
         """The value on one list of rows (numpy); None where undefined."""
 
     def of(self, side: Side) -> Self:
@@ -65,7 +65,7 @@ class Curve(Leaf):
     def within(self, event: Event) -> Self:
         return replace(self, where=self.where & event)  # type: ignore[type-var]
 
-    def measure(self, columns: Columns) -> Scored:
+    def measure(self, columns: Columns) -> RankedRows:
         if columns.scores is None:
             raise DataError(f"{self} judges scores, and only decisions were given; pass scores")
         if self.by == "query" and columns.query is None:
@@ -76,10 +76,10 @@ class Curve(Leaf):
         weight = columns.weight
         rows = columns.membership(self.where)
         if rows is None:
-            return Scored(scores, gain, weight, columns.query)
+            return RankedRows(scores, gain, weight, columns.query)
         keep = to_numpy(rows)
         query = None if columns.query is None else columns.query[keep]
-        return Scored(scores[rows], gain[rows], None if weight is None else weight[rows], query)
+        return RankedRows(scores[rows], gain[rows], None if weight is None else weight[rows], query)
 
     def _columns(self, columns: Columns, scores: Any) -> tuple[Any, Any]:
         if columns.task.kind in ("ranking", "regression"):
@@ -93,17 +93,17 @@ class Curve(Leaf):
             scores = scores[:, columns.classes.index(label)]
         return (-scores if rest else scores), gain
 
-    def merge(self, a: Scored, b: Scored) -> Scored:
+    def merge(self, a: RankedRows, b: RankedRows) -> RankedRows:
         def join(x: Any, y: Any) -> Any:
             return None if x is None or y is None else namespace(x).concatenate([x, y])
 
         for x, y, name in ((a.weight, b.weight, "weights"), (a.query, b.query, "queries")):
             if (x is None) != (y is None):
                 raise DataError(f"one shard has {name}, the other has none; give both or neither")
-        return Scored(*(join(x, y) for x, y in zip(a, b, strict=True)))
+        return RankedRows(*(join(x, y) for x, y in zip(a, b, strict=True)))
 
-    def reading(self, state: Scored) -> Reading:
-        rows = Scored(*(None if x is None else to_numpy(x) for x in state))
+    def reading(self, state: RankedRows) -> Reading:
+        rows = RankedRows(*(None if x is None else to_numpy(x) for x in state))
         place = "" if self.where == EVERYTHING else f" where {self.where}"
         if rows.scores.size == 0:
             raise DataError(f"{self} needs rows{place}, and there are none")
@@ -121,13 +121,13 @@ class Curve(Leaf):
             value = xp.as_tensor(value, dtype=xp.float64, device=state.scores.device)
         return Reading(value)
 
-    def _mean_over_queries(self, rows: Scored, query: np.ndarray) -> float:
+    def _mean_over_queries(self, rows: RankedRows, query: np.ndarray) -> float:
         order = np.argsort(query, kind="stable")
         starts = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
         values = []
         for part in np.split(order, starts[1:]):
             weight = None if rows.weight is None else rows.weight[part]
-            one = self.measure_one(Scored(rows.scores[part], rows.gain[part], weight, None))
+            one = self.measure_one(RankedRows(rows.scores[part], rows.gain[part], weight, None))
             values.append(0.0 if one is None else one)
         return float(np.mean(values))
 
@@ -138,7 +138,7 @@ class Curve(Leaf):
         return rf"\mathrm{{{self}}}"
 
 
-def curve(rows: Scored) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def curve(rows: RankedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Thresholds (descending, +inf first), TP and FP at each; (m + 1,) arrays."""
     order = np.argsort(rows.scores)[::-1]
     scores = rows.scores[order]
@@ -171,7 +171,7 @@ class Auroc(Curve):
         if not isinstance(self.standardized, bool):
             raise GoalError(f"auroc(standardized={self.standardized!r}): it is true or false")
 
-    def measure_one(self, rows: Scored) -> float | None:
+    def measure_one(self, rows: RankedRows) -> float | None:
         _, tp, fp = curve(rows)
         if tp[-1] <= 0 or fp[-1] <= 0:
             return None
@@ -203,7 +203,7 @@ class PrecisionOverRecall(Curve):
         _check_share("auprc", "min_recall", self.min_recall, high_open=True)
         _check_by("average_precision", self.by)
 
-    def measure_one(self, rows: Scored) -> float | None:
+    def measure_one(self, rows: RankedRows) -> float | None:
         _, tp, fp = curve(rows)
         if tp[-1] <= 0:
             return 0.0
@@ -233,7 +233,7 @@ class AtK(Curve):
     def __post_init__(self) -> None:
         _check_by("precision_at_k", self.by)
 
-    def measure_one(self, rows: Scored) -> float | None:
+    def measure_one(self, rows: RankedRows) -> float | None:
         n = rows.scores.size
         if self.k > n and self.by is None:
             raise DataError(f"k = {self.k} is more than the {n} rows given; take k <= {n}")
@@ -272,7 +272,7 @@ class Ndcg(Curve):
         if self.gain not in ("linear", "exponential"):
             raise GoalError(f'ndcg(gain="{self.gain}"): gain is "linear" or "exponential"')
 
-    def measure_one(self, rows: Scored) -> float | None:
+    def measure_one(self, rows: RankedRows) -> float | None:
         n = rows.scores.size
         gain = rows.gain * 1.0 if self.gain == "linear" else 2.0**rows.gain - 1
         discount = 1 / np.log2(np.arange(n) + 2)
@@ -334,7 +334,7 @@ class Best(Curve):
         end = "max" if self.sense > 0 else "min"
         return rf"\{end}_{{{self.constraint.latex()}}} {self.objective.latex()}"
 
-    def measure_one(self, rows: Scored) -> float:
+    def measure_one(self, rows: RankedRows) -> float:
         columns = Columns(Task(), rows.gain > 0, scores=rows.scores, weight=rows.weight)
         over = scan(Sweep(columns), self.objective, self.sense, [self.constraint])
         index, feasible = over.choose()

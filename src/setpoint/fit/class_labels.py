@@ -16,7 +16,7 @@ from setpoint.goals import Goal, Task, symmetric
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class ClassLabels:
     """The classes of a task as scikit-learn lists them, sorted, and as the task knows them.
 
     Codes are 0 and 1 (positive) of a binary task, places in ``classes`` of a multiclass one, a 0/1
@@ -66,7 +66,7 @@ class Labels:
 
 def read_labels(
     goal: Goal, y: Any, rows: int, task: Task | str | None, positive: Any
-) -> tuple[Labels, np.ndarray]:
+) -> tuple[ClassLabels, np.ndarray]:
     """The labels of a task that is declared or plain from ``y``, and the codes of the rows."""
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
@@ -93,10 +93,10 @@ def read_labels(
         return _two_classes(goal, classes, codes, positive)
     if positive is not None:
         classes = np.array([f"not {positive}", positive], dtype=object)
-        return Labels(Task.binary(positive), classes), (y == positive).astype(np.int64)
+        return ClassLabels(Task.binary(positive), classes), (y == positive).astype(np.int64)
     if kind == "binary":
         raise DataError(f"y holds {len(classes)} classes; for a binary task say positive=")
-    return Labels(Task.multiclass(classes.tolist()), classes), codes
+    return ClassLabels(Task.multiclass(classes.tolist()), classes), codes
 
 
 def needs_two(codes: np.ndarray, weight: np.ndarray | None) -> None:
@@ -122,7 +122,7 @@ def _complete(y: Any) -> None:
 
 def _two_classes(
     goal: Goal, classes: np.ndarray, codes: np.ndarray, positive: Any
-) -> tuple[Labels, np.ndarray]:
+) -> tuple[ClassLabels, np.ndarray]:
     known = classes.tolist()
     usual = known in ([0, 1], [-1, 1], [False, True], [0], [1])
     if positive is None and not usual and len(known) == 2:
@@ -135,10 +135,10 @@ def _two_classes(
     plain = positive is None and known in ([0, 1], [False, True])
     positive = known[-1] if positive is None else positive
     task = Task.binary(None if plain else positive)
-    return Labels(task, classes), (codes == known.index(positive)).astype(np.int64)
+    return ClassLabels(task, classes), (codes == known.index(positive)).astype(np.int64)
 
 
-def _several_labels(y: Any, rows: int, declared: Task | None) -> tuple[Labels, np.ndarray]:
+def _several_labels(y: Any, rows: int, declared: Task | None) -> tuple[ClassLabels, np.ndarray]:
     names = getattr(y, "columns", None)
     matrix = np.asarray(y)
     if matrix.ndim != 2 or len(matrix) != rows:
@@ -148,4 +148,4 @@ def _several_labels(y: Any, rows: int, declared: Task | None) -> tuple[Labels, n
     labels = None if declared is None else declared.classes
     labels = labels or (range(matrix.shape[1]) if names is None else names)
     task = Task.multilabel(list(labels))
-    return Labels(task, np.array(task.classes)), matrix.astype(np.int64)
+    return ClassLabels(task, np.array(task.classes)), matrix.astype(np.int64)

@@ -13,12 +13,12 @@ import numpy as np
 from setpoint.datasets import Parts
 from setpoint.fit.fold_models import Model
 from setpoint.fit.member_checkpoints import Workshop
-from setpoint.fit.members import Made, Member
-from setpoint.fit.training_data import Encoded, Job, Progress
+from setpoint.fit.members import FoldFit, Member
+from setpoint.fit.training_data import Encoded, FitProgress, Job
 
 
 @dataclass(eq=False)
-class Ran:
+class FittedMember:
     """A member on its folds.
 
     Attributes
@@ -50,7 +50,7 @@ class Ran:
         """Whether outputs are logits."""
         return self.models[0].probable
 
-    def add(self, made: Made, held: np.ndarray, outputs: np.ndarray, n: int, fold: int) -> None:
+    def add(self, made: FoldFit, held: np.ndarray, outputs: np.ndarray, n: int, fold: int) -> None:
         """One more fold."""
         if not self.models:
             self.outputs = np.full((n, *outputs.shape[1:]), np.nan)
@@ -77,11 +77,11 @@ def mean_outputs(models: Sequence[Model], rows: Encoded) -> np.ndarray:
 class Portfolio:
     """What was run: members with all their folds, and whether that is all that was planned."""
 
-    ran: tuple[Ran, ...]
+    ran: tuple[FittedMember, ...]
     notes: tuple[str, ...]
     finished: bool
 
-    def named(self, name: str) -> Ran:
+    def named(self, name: str) -> FittedMember:
         """A member that was run, by name."""
         return next(r for r in self.ran if r.name == name)
 
@@ -100,9 +100,9 @@ def run_members(
     """
     start, done, notes = time.monotonic(), 0, []
     total = len(members) * len(parts.folds)
-    ran: list[Ran] = []
+    ran: list[FittedMember] = []
     for member in members:
-        one = Ran(member)
+        one = FittedMember(member)
         try:
             left = None if time_limit is None or not ran else time_limit
             whole = _run(job, one, parts, workshop, start, left, done, total)
@@ -130,7 +130,7 @@ def rows_mark(fit: np.ndarray, held: np.ndarray) -> str:
 
 def _run(
     job: Job,
-    one: Ran,
+    one: FittedMember,
     parts: Parts,
     workshop: Workshop | None,
     start: float,
@@ -147,7 +147,7 @@ def _run(
             ahead = one.seconds / len(one.models) * (folds - fold) if one.models else 0.0
             if began - start + ahead > limit:
                 return "late"
-        job.tell(Progress("fit", done + fold, total, one.name, fold + 1, folds))
+        job.tell(FitProgress("fit", done + fold, total, one.name, fold + 1, folds))
         found = None if workshop is None else workshop.find(one.name, settings, fold)
         if found is None:
             made = one.member.fit(job, fit, held, fold)

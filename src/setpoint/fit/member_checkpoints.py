@@ -21,7 +21,7 @@ import torch
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
 from setpoint.fit.fold_models import read_model, write_model
-from setpoint.fit.members import Made
+from setpoint.fit.members import FoldFit
 from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
 
@@ -39,7 +39,7 @@ class Workshop:
     def _name(self, member: str, fold: int) -> str:
         return f"{slug(member)}-{fold}"
 
-    def find(self, member: str, settings: str, fold: int) -> tuple[Made, np.ndarray] | None:
+    def find(self, member: str, settings: str, fold: int) -> tuple[FoldFit, np.ndarray] | None:
         """A part that is done: what was made, and its outputs on the held rows."""
         name = self._name(member, fold)
         try:
@@ -48,11 +48,11 @@ class Workshop:
                 return None
             model = read_model(about["model"], self.folder, self.task, self.module)
             held = load_state(self.folder / f"{name}.held")["outputs"].numpy()
-            return Made(model, about["history"], tuple(about["notes"])), held
+            return FoldFit(model, about["history"], tuple(about["notes"])), held
         except (OSError, ValueError, KeyError, TypeError, SetpointError):
             return None  # not there, half written or of another version: it is made again
 
-    def keep(self, member: str, settings: str, fold: int, made: Made, held: np.ndarray) -> None:
+    def keep(self, member: str, settings: str, fold: int, made: FoldFit, held: np.ndarray) -> None:
         """Write a part that is done."""
         name = self._name(member, fold)
         (self.folder / f"{name}.json").unlink(missing_ok=True)  # it would vouch for other files

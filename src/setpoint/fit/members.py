@@ -26,7 +26,13 @@ from setpoint.fit.fold_models import (
     TreesModel,
     built,
 )
-from setpoint.fit.network.goal_network import Fitted, Part, Settings, device_of, fit_network
+from setpoint.fit.network.goal_network import (
+    Fitted,
+    NetworkSettings,
+    TensorRows,
+    device_of,
+    fit_network,
+)
 from setpoint.fit.scikit_members import fit_classifier
 from setpoint.fit.training_data import Job
 from setpoint.goals import Task
@@ -45,7 +51,7 @@ _EXTRA = {
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class FoldFit:
     """What one fit of a member gave."""
 
     model: Model
@@ -65,7 +71,7 @@ class Member(ABC):
         """What it is called in plans and reports."""
 
     @abstractmethod
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         """Fit on some rows; the held ones are scored afterwards, and may stop a network alone."""
 
     def mark(self) -> str:
@@ -74,7 +80,7 @@ class Member(ABC):
 
 
 @dataclass(frozen=True)
-class Linear(Member):
+class LinearMember(Member):
     """Logistic regression with a small ridge."""
 
     form = "numbers"
@@ -84,21 +90,21 @@ class Linear(Member):
     def name(self) -> str:
         return "linear"
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         del held
         X, y, weight = job.rows.rows("numbers", fit), job.target[fit], job.weights(fit)
         if y.ndim == 2:
             parts = [self._one(X, y[:, j], weight) for j in range(y.shape[1])]
             W, b = (np.concatenate(p) for p in zip(*parts, strict=True))
-            return Made(LinearModel(W, b, single=False), [])
+            return FoldFit(LinearModel(W, b, single=False), [])
         if job.labels.task.kind == "binary":
-            return Made(LinearModel(*self._one(X, y, weight), single=True), [])
+            return FoldFit(LinearModel(*self._one(X, y, weight), single=True), [])
         model = self._fitted(X, y, weight)
         W = np.zeros((len(job.labels.classes), X.shape[1]))
         b = np.full(len(W), -30.0)  # a class that no row of the fold has
         seen = model.classes_
         W[seen], b[seen] = self._per_class(model)
-        return Made(LinearModel(W, b, single=False), [])
+        return FoldFit(LinearModel(W, b, single=False), [])
 
     def _one(self, X: Any, y: np.ndarray, weight: Any) -> tuple[np.ndarray, np.ndarray]:
         if y.min() == y.max():  # a label that all rows of the fold share
@@ -121,7 +127,7 @@ class Linear(Member):
 
 
 @dataclass(frozen=True)
-class Trees(Member):
+class TreesMember(Member):
     """Gradient-boosted trees of LightGBM on log-loss."""
 
     form = "codes"
@@ -135,12 +141,12 @@ class Trees(Member):
     def name(self) -> str:
         return self.label
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         del held
         y, several = job.target[fit], job.target.ndim == 2
         columns = [y[:, j] for j in range(y.shape[1])] if several else [y]
         boosters = [self._one(job, fit, column) for column in columns]
-        return Made(TreesModel(boosters, several), [])
+        return FoldFit(TreesModel(boosters, several), [])
 
     def _one(self, job: Job, fit: np.ndarray, y: np.ndarray) -> Any:
         import lightgbm
@@ -182,7 +188,7 @@ class Network(Member):
     form = "numbers"
     model: Any
     method: Method
-    settings: Settings
+    settings: NetworkSettings
     hidden: tuple[int, ...] = (128, 64)
     dropout: float = 0.1
     apart: bool = True  #: whether rows of the fold's own stop the training, not the held ones
@@ -192,7 +198,7 @@ class Network(Member):
         own = self.model if isinstance(self.model, str) else type(self.model).__name__
         return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         task, named = _grouped(job, self.method.by if isinstance(self.method, Implicit) else None)
         device = device_of(job.device)
         if self.apart:
@@ -202,13 +208,13 @@ class Network(Member):
         wide = next(self.model.parameters()).dtype if given else torch.float32
         mean = 1.0 if job.weight is None else max(float(job.weight.mean()), 1e-300)
 
-        def part(rows: np.ndarray) -> Part:
+        def part(rows: np.ndarray) -> TensorRows:
             codes = {
                 name: torch.as_tensor(np.searchsorted(v, job.groups[name][rows]), device=device)
                 for name, v in named.items()
             }
             w = None if job.weight is None else job.weight[rows] / mean
-            return Part(
+            return TensorRows(
                 torch.as_tensor(job.rows.rows("numbers", rows), dtype=wide, device=device),
                 torch.as_tensor(job.target[rows], device=device),
                 None if w is None else torch.as_tensor(w, dtype=torch.float32, device=device),
@@ -232,7 +238,7 @@ class Network(Member):
         module = found.model.cpu()
         module = (module if given else module.double()).eval()
         model = NetworkModel(module, shape, found.loss.state_dict())
-        return Made(model, found.history, found.notes, found.finished)
+        return FoldFit(model, found.history, found.notes, found.finished)
 
     def __repr__(self) -> str:
         plain = replace(self.settings, listener=None, checkpoint=None)
@@ -261,7 +267,7 @@ class Network(Member):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Given(Member):
+class GivenMember(Member):
     """A classifier of scikit-learn, or a pipeline, fitted on rows as they are."""
 
     form = "raw"
@@ -276,7 +282,7 @@ class Given(Member):
     def __repr__(self) -> str:
         return f"Given({self.model.__class__!r}, {self.model.get_params()!r}, {self.method!r})"
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         shared = bool(np.intersect1d(fit, held).size)
         found, notes = fit_classifier(
             job.goal,
@@ -289,7 +295,7 @@ class Given(Member):
             Split(fit, held, shared),
             job.seed + fold,
         )
-        return Made(ClassifierModel(found, job.labels.task), [], notes)
+        return FoldFit(ClassifierModel(found, job.labels.task), [], notes)
 
 
 @dataclass(frozen=True)
@@ -303,8 +309,8 @@ class ScoresGiven(Member):
     def name(self) -> str:
         return "scores"
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> Made:
-        return Made(ScoresModel(replace(job.labels.task, score=self.score)), [])
+    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+        return FoldFit(ScoresModel(replace(job.labels.task, score=self.score)), [])
 
 
 def _grouped(job: Job, by: str | None) -> tuple[Task, dict[str, np.ndarray]]:

@@ -16,9 +16,9 @@ from setpoint.datasets import Parts, part
 from setpoint.fit.cross_fitting import Portfolio, run_members
 from setpoint.fit.member_checkpoints import Workshop
 from setpoint.fit.members import ScoresGiven
-from setpoint.fit.plan import CERTIFY, Asked, FitPlan, Planned, Recipe
+from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe
 from setpoint.fit.rule_and_proof import Concluded, Conclusion
-from setpoint.fit.training_data import Encoder, Job, Progress
+from setpoint.fit.training_data import Encoder, FitProgress, Job
 from setpoint.goals import lower
 
 
@@ -72,7 +72,7 @@ class Done:
 
 
 def fit_goal(
-    asked: Asked,
+    asked: FitRequest,
     job: Job,
     division: Division,
     *,
@@ -113,7 +113,7 @@ def fit_goal(
     run = run_members(job, recipe.members, parts, shop, time_limit)
     if not any(r.name in recipe.choice.main for r in run.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
-    job.tell(Progress("conclude", 1, 1, "rule, proof, referee", 0, 0))
+    job.tell(FitProgress("conclude", 1, 1, "rule, proof, referee", 0, 0))
     if not run.finished:  # the certify rows are kept for the fit that goes on
         parts = replace(parts, certify=np.zeros(0, np.intp))
     found = Conclusion(job, run, parts, recipe.choice, apart).decide()
@@ -160,7 +160,7 @@ def _encoder(recipe: Recipe, X: Any, job: Job, parts: Parts) -> tuple[Recipe, En
         return small, Encoder()
 
 
-def _surroundings(job: Job, asked: Asked) -> str:
+def _surroundings(job: Job, asked: FitRequest) -> str:
     """A digest of all that a finished part depends on, but its rows and its own settings."""
     encoder = job.rows.encoder
     made = [x for x in (encoder.schema, encoder.features, encoder.codes) if x is not None]

@@ -13,18 +13,25 @@ from torch import nn
 from setpoint._core.errors import FileError, KindError
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
-from setpoint.fit.members import Given, Linear, Member, Network, ScoresGiven, Trees
-from setpoint.fit.network.goal_network import Settings
+from setpoint.fit.members import (
+    GivenMember,
+    LinearMember,
+    Member,
+    Network,
+    ScoresGiven,
+    TreesMember,
+)
+from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Implicit, Lagrangian, Method, SoftSet, method
 from setpoint.methods.portfolio import Effort, entries
-from setpoint.training.events import Event
+from setpoint.training.events import TrainingEvent
 
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
 
 
 @dataclass(frozen=True)
-class Choice:
+class RuleChoice:
     """What the user asked of the conclusion.
 
     Attributes
@@ -77,7 +84,7 @@ class Recipe:
     members: tuple[Member, ...]
     why: tuple[str, ...]
     folds: int
-    choice: Choice
+    choice: RuleChoice
     notes: tuple[str, ...] = ()
 
     @property
@@ -87,7 +94,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitRequest:
     """What a fit is asked for; see :class:`setpoint.GoalClassifier` for each word."""
 
     goal: Goal
@@ -100,7 +107,7 @@ class Asked:
     proof_price: float
     confidence: float
     compare: bool
-    settings: Settings
+    settings: NetworkSettings
     hidden: tuple[int, ...] = (128, 64)
     dropout: float = 0.1
     table: bool = True  #: whether rows are a table, which trees and a linear model can be fitted on
@@ -139,10 +146,10 @@ class Asked:
                 f'method="{name}" is for "linear", "mlp" and modules'
             )
         margin = 0.0 if self.model == "baseline" else self.margin
-        members: list[Member] = [Trees()]
+        members: list[Member] = [TreesMember()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
-            members, why = [*members, Linear()], [*why, "for the referee"]
+            members, why = [*members, LinearMember()], [*why, "for the referee"]
         choice = replace(self._choice(("trees",), (), ("linear",), "trees"), margin=margin)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
@@ -152,7 +159,7 @@ class Asked:
         main: Member = (
             self._network(self.model, chosen)
             if isinstance(self.model, str | nn.Module)
-            else Given(self.model, chosen)
+            else GivenMember(self.model, chosen)
         )
         members, why, plain, notes = [main], ["the model"], (main.name,), ()
         if self.compare and not isinstance(chosen, CrossEntropy) and isinstance(main, Network):
@@ -160,9 +167,9 @@ class Asked:
             members.append(same)
             plain = (same.name,)
         if self.compare and self.table:
-            beside: list[Member] = [Trees()]
+            beside: list[Member] = [TreesMember()]
             if not isinstance(main, Network):
-                beside, plain = [Linear(), Trees()], ("linear",)
+                beside, plain = [LinearMember(), TreesMember()], ("linear",)
             members += beside
         elif self.compare and not self.table:
             notes = ("the rows are no table: LightGBM is not fitted on them for comparison",)
@@ -181,9 +188,11 @@ class Asked:
 
     def _choice(
         self, main: tuple[str, ...], driven: tuple[str, ...], plain: tuple[str, ...], trees: str
-    ) -> Choice:
+    ) -> RuleChoice:
         sure = self.confidence
-        return Choice(self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees)
+        return RuleChoice(
+            self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees
+        )
 
     def _folds(self, crossed: bool) -> int:
         if self.folds is not None:
@@ -192,13 +201,13 @@ class Asked:
 
     def _member(self, model: str, by: Method) -> Member:
         if model == "trees":
-            return Trees()
+            return TreesMember()
         if model == "extra trees":
-            return Trees(trees=200, rate=0.05, extra=True, label="extra trees")
+            return TreesMember(trees=200, rate=0.05, extra=True, label="extra trees")
         if model == "slow trees":
-            return Trees(trees=600, rate=0.02, leaves=15, label="slow trees")
+            return TreesMember(trees=600, rate=0.02, leaves=15, label="slow trees")
         if model == "linear" and isinstance(by, CrossEntropy):
-            return Linear()
+            return LinearMember()
         plain = isinstance(by, CrossEntropy)
         settings = replace(
             self.settings,
@@ -235,7 +244,7 @@ def _beside(checkpoint: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Planned(Event):
+class Planned(TrainingEvent):
     """The plan is made, and nothing has been fitted yet."""
 
     plan: FitPlan
@@ -352,9 +361,9 @@ def count(target: np.ndarray, rows: Sequence[int] | np.ndarray) -> tuple[int, in
 def _seconds(member: Member, rows: int, width: int, folds: int) -> float:
     """About how long a member takes on one core of a common machine."""
     cells = rows * max(width, 1)
-    if isinstance(member, Linear):
+    if isinstance(member, LinearMember):
         return folds * (0.05 + 1e-7 * cells)
-    if isinstance(member, Trees):
+    if isinstance(member, TreesMember):
         return folds * member.trees / 100 * (0.2 + 5e-6 * rows)
     if isinstance(member, Network):
         twice = 2 if isinstance(member.method, SoftSet | Implicit | Lagrangian) else 1

@@ -26,7 +26,7 @@ from setpoint.decisions.proof.safety_margin import MARGIN, cautious
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.expressions import AtK, Columns, take_in
 from setpoint.fit.cross_fitting import Portfolio
-from setpoint.fit.plan import Choice
+from setpoint.fit.plan import RuleChoice
 from setpoint.fit.stack import Stack, fit_stack
 from setpoint.fit.training_data import SOME, Job
 from setpoint.goals import Goal, Task, lower, symmetric
@@ -154,7 +154,7 @@ class Conclusion:
     """The four steps over one portfolio."""
 
     def __init__(
-        self, job: Job, run: Portfolio, parts: Parts, choice: Choice, apart: bool = True
+        self, job: Job, run: Portfolio, parts: Parts, choice: RuleChoice, apart: bool = True
     ) -> None:
         """With ``apart`` no two rows depend on each other, so that a proof can be had."""
         self.apart, self.price = apart, ""

@@ -19,9 +19,9 @@ from setpoint.fit.plan import counts_of
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import lower
 from setpoint.reports import (
-    Facts,
     Report,
-    Scored,
+    RunFacts,
+    ScoredRows,
     drift,
     duplicates,
     few_positives,
@@ -97,10 +97,10 @@ def _used(X: Any, encoder: Encoder) -> Any:
 
 def _scored(
     name: str, job: Job, rows: np.ndarray, scores: np.ndarray, fold: np.ndarray | None = None
-) -> Scored:
+) -> ScoredRows:
     groups = {key: values[rows] for key, values in job.groups.items()} or None
     y = job.labels.named(job.target[rows])
-    return Scored(name, y, scores, groups, job.weights(rows), fold)
+    return ScoredRows(name, y, scores, groups, job.weights(rows), fold)
 
 
 def versions() -> dict[str, str]:
@@ -140,7 +140,7 @@ def report_of(classifier: Any) -> Report:
             planned = plan(goal, oof.y, oof.scores, **given, kind=rule.kind, confidence=confidence)
         except SetpointError:
             pass  # a kind of goal or rule that has neither; the report does without
-    facts = Facts(
+    facts = RunFacts(
         source=getattr(classifier, "source_", f"a table of {story.rows:,} rows"),
         target=getattr(classifier, "target_", "y"),
         positive=None if rule.task.kind != "binary" else str(classifier._labels.pair[1]),

@@ -15,10 +15,10 @@ from sklearn.utils.validation import has_fit_parameter
 from setpoint._core.errors import KindError
 from setpoint.datasets import Split
 from setpoint.expressions import take_in
-from setpoint.fit.class_labels import Labels
+from setpoint.fit.class_labels import ClassLabels
 from setpoint.goals import Goal, Task
 from setpoint.methods import Costs, CrossEntropy, Method
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.training.scored_rows import labelled
 
@@ -27,7 +27,7 @@ FOLDS = 5
 
 def fit_classifier(
     goal: Goal,
-    labels: Labels,
+    labels: ClassLabels,
     model: Any,
     method: Method,
     rows: Callable[[np.ndarray], Any],
@@ -190,7 +190,7 @@ def _logits(
     columns = take_in(
         task, labelled(torch.as_tensor(y), task), scores=scores, sample_weight=weight
     ).on_host()
-    _, threshold = best_threshold(Problem.meet(goal, columns))
+    _, threshold = best_threshold(GoalOnRows.meet(goal, columns))
     decided = np.where(scores >= threshold, 1.0, -1.0)
     fixed = method.multipliers is not None or not program.start.numel()
     inside = 0 < threshold < 1 and bool(((scores >= 0) & (scores <= 1)).all())  # probabilities

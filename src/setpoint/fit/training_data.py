@@ -10,16 +10,16 @@ import numpy as np
 
 from setpoint._core.errors import KindError
 from setpoint.datasets import Codes, Features, Schema
-from setpoint.fit.class_labels import Labels
+from setpoint.fit.class_labels import ClassLabels
 from setpoint.goals import Goal
-from setpoint.training.events import Event, Listener
+from setpoint.training.events import Listener, TrainingEvent
 
 SOME = 8_192  #: rows of a large table that are encoded at once, to be scored
 LARGE = 20_000  #: rows from which encoding anew is cheaper than holding all of it
 
 
 @dataclass(frozen=True)
-class Progress(Event):
+class FitProgress(TrainingEvent):
     """A step of a fit: ``done`` of ``total`` fits, and what is going on."""
 
     done: int
@@ -134,7 +134,7 @@ class Job:
     """
 
     goal: Goal
-    labels: Labels
+    labels: ClassLabels
     rows: Encoded
     target: np.ndarray
     weight: np.ndarray | None = None
@@ -153,7 +153,7 @@ class Job:
         """Weights of some rows."""
         return None if self.weight is None else self.weight[rows]
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: TrainingEvent) -> None:
         """Tell whoever listens."""
         if self.listener is not None:
             self.listener(event)

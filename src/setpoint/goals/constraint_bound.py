@@ -23,7 +23,7 @@ from setpoint.goals import Goal
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ConstraintBound:
     """One constraint of a goal.
 
     Attributes
@@ -41,7 +41,7 @@ class Asked:
     bound: float
 
     @classmethod
-    def of(cls, constraint: Constraint) -> Asked:
+    def of(cls, constraint: Constraint) -> ConstraintBound:
         """Read a constraint as a metric against a number."""
         left, right = constraint.sides
         if constraint.op == "==":
@@ -138,12 +138,12 @@ def in_points(metric: Expression) -> bool:
     return low >= -1 and high <= 1
 
 
-def asked_of(goal: Goal) -> tuple[Asked, ...]:
+def asked_of(goal: Goal) -> tuple[ConstraintBound, ...]:
     """The constraints of a goal."""
-    return tuple(map(Asked.of, goal.constraints))
+    return tuple(map(ConstraintBound.of, goal.constraints))
 
 
-def moved(goal: Goal, asked: tuple[Asked, ...], caps: tuple[float, ...]) -> Goal:
+def moved(goal: Goal, asked: tuple[ConstraintBound, ...], caps: tuple[float, ...]) -> Goal:
     """The goal at other caps; a constraint whose cap is infinite is left out."""
     pairs = zip(asked, caps, strict=True)
     kept = tuple(a.at_cap(cap) for a, cap in pairs if math.isfinite(cap))

@@ -48,7 +48,7 @@ from setpoint.methods.confusion.soft_decisions import (
     table_cells,
 )
 from setpoint.methods.goal_program import MixedProgram
-from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
+from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import Aim, aim_of, area_of, curve_of
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
 from setpoint.programs.duals import one_sided
@@ -87,7 +87,7 @@ def recovered(program: Any, totals: Tensor, state: Tensor) -> Recovered:
         held = f"{lowered.goal.constraints[0]}".removesuffix(" 0")
         texts = [f"{held} {level:.6g}" for level in program.aim.levels]
         rows = zip(texts, each[:, 1] + program.host_levels, paid * slope / points, strict=True)
-    found = tuple(Standing(text, float(x), float(y)) for text, x, y in rows)
+    found = tuple(GoalStanding(text, float(x), float(y)) for text, x, y in rows)
     at = program.reader.thresholds.tolist() if program.reader.moves else ()
     return Recovered(float(value), found, tuple(at))
 

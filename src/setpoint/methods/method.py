@@ -13,7 +13,7 @@ from setpoint.goals import Goal, Task, check, lower
 from setpoint.programs import StreamProgram
 
 
-class Standing(NamedTuple):
+class GoalStanding(NamedTuple):
     """How a constraint stands.
 
     ``excess`` is by how much it is broken, in its own units (<= 0 where it holds), ``multiplier``
@@ -39,7 +39,7 @@ class Recovered:
     """
 
     value: float
-    constraints: tuple[Standing, ...] = ()
+    constraints: tuple[GoalStanding, ...] = ()
     thresholds: tuple[float, ...] = ()
 
 

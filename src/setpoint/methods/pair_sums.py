@@ -42,7 +42,7 @@ FAR = 80.0
 """A longer gap counts as this one: e⁻⁸⁰ = 2e-35 of a weight is lost beside any other."""
 
 
-class Rows(NamedTuple):
+class PairRows(NamedTuple):
     """Rows sorted by key, rising; each is of one class, its weight in the other class is 0."""
 
     key: Tensor  # (n,) float64
@@ -56,15 +56,15 @@ class Rows(NamedTuple):
         return self.key[1:] - self.key[:-1]
 
 
-def sorted_rows(key: Tensor, positive: Tensor, weight: Tensor | None) -> Rows:
+def sorted_rows(key: Tensor, positive: Tensor, weight: Tensor | None) -> PairRows:
     """Sort; ``positive`` is boolean, ``key`` of any real dtype, weights default to 1."""
     key, order = key.sort()
     hit = positive.index_select(0, order).double()
     miss = 1.0 - hit
     if weight is None:
-        return Rows(key.double(), order, hit, miss)
+        return PairRows(key.double(), order, hit, miss)
     weight = weight.index_select(0, order).double()
-    return Rows(key.double(), order, hit * weight, miss * weight)
+    return PairRows(key.double(), order, hit * weight, miss * weight)
 
 
 def over(values: Tensor, total: Tensor) -> Tensor:
@@ -319,7 +319,7 @@ def average_precision_and_gradient(
     return _unsorted(logits, value, slope, rows.order)
 
 
-def _squared_hinge(rows: Rows) -> tuple[Tensor, Tensor]:
+def _squared_hinge(rows: PairRows) -> tuple[Tensor, Tensor]:
     """Σ_p Σ_{n above p} w_p w_n (k_n − k_p)², and its derivative in the keys k.
 
     With gₖ the gaps, Uₖ = Σ_{p<k} w_p (xₖ − x_p) = Σ g × (positives below), Vₖ the same of the
@@ -339,7 +339,7 @@ def _squared_hinge(rows: Rows) -> tuple[Tensor, Tensor]:
     return value, slope
 
 
-def _tailed(rows: Rows, temperature: float, tail: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+def _tailed(rows: PairRows, temperature: float, tail: tuple[float, ...]) -> tuple[Tensor, Tensor]:
     """Σ_p Σ_n w_p w_n ψ(x_n − x_p), ψ(t) = max(0, t) + Σᵢ cᵢ e^{−i|t|}, and its derivative.
 
     ψ′(t) = Σᵢ i cᵢ e^{it} for t ≤ 0 and 1 − Σᵢ i cᵢ e^{−it} for t > 0.
@@ -361,7 +361,7 @@ def _tailed(rows: Rows, temperature: float, tail: tuple[float, ...]) -> tuple[Te
     return value, slope / temperature
 
 
-def _average_precision(rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
+def _average_precision(rows: PairRows, temperature: float) -> tuple[Tensor, Tensor]:
     """Σᵢ wᵢ R⁻ᵢ / Rᵢ over positives, R⁻ = R − R⁺, and its derivative.
 
     Σⱼ wⱼ H(xⱼ − xᵢ) = ½ Dᵢ + Σ_{j above i} wⱼ − ½ Eᵢ, and H′(t) = ½ e^{−|t|}. A row's own terms
@@ -381,13 +381,13 @@ def _average_precision(rows: Rows, temperature: float) -> tuple[Tensor, Tensor]:
     return value, (pairs[1] - pairs[0]) * (0.5 / temperature)
 
 
-def _means(rows: Rows) -> Rows:
+def _means(rows: PairRows) -> PairRows:
     """Weights of each class that sum to 1, or to 0 where there is none of it."""
     positive, negative = (over(w, w.sum()) for w in (rows.positive, rows.negative))
     return rows._replace(positive=positive, negative=negative)
 
 
-def _hardest(rows: Rows, share: float) -> Rows:
+def _hardest(rows: PairRows, share: float) -> PairRows:
     """Keep the negatives of highest key, up to ``share`` of their weight 1; sum to 1 again.
 
     Equal keys on the border count with the same fraction, as in a curve.

@@ -37,7 +37,7 @@ from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
 from setpoint.methods.confusion.soft_decisions import SoftClasses, SoftSteps
 from setpoint.methods.goal_program import MixedProgram
-from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
+from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.short import ShortGrid, ShortSoft
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
@@ -238,7 +238,7 @@ def recovered(program: Any, totals: Tensor, multipliers: Tensor) -> Recovered:
         return Recovered(-float(lowered.read(totals)[0]))
     value, *excess = lowered.stated(totals.double().cpu().numpy())
     rows = zip(lowered.constraints, excess, multipliers.tolist(), strict=True)
-    return Recovered(-lowered.goal.sign * value, tuple(Standing(*row) for row in rows))
+    return Recovered(-lowered.goal.sign * value, tuple(GoalStanding(*row) for row in rows))
 
 
 def _is_area(goal: Goal) -> bool:

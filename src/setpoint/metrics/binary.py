@@ -20,7 +20,7 @@ from setpoint.expressions.rows.row_events import (
     not_decided,
 )
 from setpoint.expressions.value_intervals import NONNEGATIVE
-from setpoint.metrics.definition import HIGHER, LOWER, NEITHER, Row, metric
+from setpoint.metrics.definition import HIGHER, LOWER, NEITHER, MetricDefinition, metric
 
 _SIGNED = (-1.0, 1.0)
 
@@ -109,11 +109,11 @@ def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expre
 
 _SK = "scikit-learn: "
 ROWS = (
-    Row("tp", tp, "TP = Σ w s y", _SK + "confusion_matrix", "decided and actual"),
-    Row("fp", fp, "FP = Σ w s (1−y)", _SK + "confusion_matrix", "decided, not actual"),
-    Row("fn", fn, "FN = Σ w (1−s) y", _SK + "confusion_matrix", "actual, not decided"),
-    Row("tn", tn, "TN = Σ w (1−s)(1−y)", _SK + "confusion_matrix", "neither"),
-    Row(
+    MetricDefinition("tp", tp, "TP = Σ w s y", _SK + "confusion_matrix", "decided and actual"),
+    MetricDefinition("fp", fp, "FP = Σ w s (1−y)", _SK + "confusion_matrix", "decided, not actual"),
+    MetricDefinition("fn", fn, "FN = Σ w (1−s) y", _SK + "confusion_matrix", "actual, not decided"),
+    MetricDefinition("tn", tn, "TN = Σ w (1−s)(1−y)", _SK + "confusion_matrix", "neither"),
+    MetricDefinition(
         "precision",
         precision,
         "TP / (TP + FP)",
@@ -121,7 +121,7 @@ ROWS = (
         "share of the decided that are right",
         ("ppv",),
     ),
-    Row(
+    MetricDefinition(
         "recall",
         recall,
         "TP / (TP + FN)",
@@ -129,7 +129,7 @@ ROWS = (
         "share of the positives that are caught",
         ("tpr", "sensitivity"),
     ),
-    Row(
+    MetricDefinition(
         "specificity",
         specificity,
         "TN / (TN + FP)",
@@ -137,40 +137,50 @@ ROWS = (
         "share of the negatives that are left alone",
         ("tnr",),
     ),
-    Row("fpr", fpr, "FP / (FP + TN)", "brute force", "share of the negatives that are decided"),
-    Row("fnr", fnr, "FN / (FN + TP)", "brute force", "share of the positives that are missed"),
-    Row("npv", npv, "TN / (TN + FN)", "brute force", "share of the left that are negative"),
-    Row("fdr", fdr, "FP / (TP + FP)", "brute force", "share of the decided that are wrong"),
-    Row(
+    MetricDefinition(
+        "fpr", fpr, "FP / (FP + TN)", "brute force", "share of the negatives that are decided"
+    ),
+    MetricDefinition(
+        "fnr", fnr, "FN / (FN + TP)", "brute force", "share of the positives that are missed"
+    ),
+    MetricDefinition(
+        "npv", npv, "TN / (TN + FN)", "brute force", "share of the left that are negative"
+    ),
+    MetricDefinition(
+        "fdr", fdr, "FP / (TP + FP)", "brute force", "share of the decided that are wrong"
+    ),
+    MetricDefinition(
         "false_omission_rate",
         false_omission_rate,
         "FN / (FN + TN)",
         "brute force",
         "share of the left that are positive",
     ),
-    Row(
+    MetricDefinition(
         "accuracy",
         accuracy,
         "correct / rows",
         _SK + "accuracy_score",
         "share of rows decided correctly; multilabel: all labels right",
     ),
-    Row("error_rate", error_rate, "wrong / rows", _SK + "zero_one_loss", "share decided wrongly"),
-    Row(
+    MetricDefinition(
+        "error_rate", error_rate, "wrong / rows", _SK + "zero_one_loss", "share decided wrongly"
+    ),
+    MetricDefinition(
         "balanced_accuracy",
         balanced_accuracy,
         "mean of the recalls of the classes present",
         _SK + "balanced_accuracy_score",
         "accuracy if every class had equally many rows",
     ),
-    Row(
+    MetricDefinition(
         "f1",
         f1,
         "2 TP / (2 TP + FP + FN)",
         _SK + "f1_score",
         "harmonic mean of precision and recall",
     ),
-    Row(
+    MetricDefinition(
         "f_beta",
         f_beta,
         "(1+β²) TP / ((1+β²) TP + β² FN + FP)",
@@ -178,24 +188,30 @@ ROWS = (
         "recall counts β times as much as precision",
         examples=("f_beta(2)",),
     ),
-    Row("jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)),
-    Row(
+    MetricDefinition(
+        "jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)
+    ),
+    MetricDefinition(
         "mcc",
         mcc,
         "(c s − Σ pₖ tₖ) / √(Σ pₖ (s−pₖ) · Σ tₖ (s−tₖ))",
         _SK + "matthews_corrcoef",
         "correlation of decided and actual",
     ),
-    Row(
+    MetricDefinition(
         "kappa",
         kappa,
         "(c s − Σ pₖ tₖ) / (s² − Σ pₖ tₖ)",
         _SK + "cohen_kappa_score",
         "agreement beyond chance",
     ),
-    Row("g_mean", g_mean, "√(TPR · TNR)", "brute force", "geometric mean of the two recalls"),
-    Row("youden", youden, "TPR + TNR − 1", "brute force", "informedness", ("informedness",)),
-    Row(
+    MetricDefinition(
+        "g_mean", g_mean, "√(TPR · TNR)", "brute force", "geometric mean of the two recalls"
+    ),
+    MetricDefinition(
+        "youden", youden, "TPR + TNR − 1", "brute force", "informedness", ("informedness",)
+    ),
+    MetricDefinition(
         "positive_rate",
         positive_rate,
         "(TP + FP) / rows",
@@ -203,8 +219,10 @@ ROWS = (
         "share of rows decided positive",
         ("selection_rate",),
     ),
-    Row("prevalence", prevalence, "P / rows", "brute force", "share of rows that are positive"),
-    Row(
+    MetricDefinition(
+        "prevalence", prevalence, "P / rows", "brute force", "share of rows that are positive"
+    ),
+    MetricDefinition(
         "cost",
         cost,
         "(c_fp FP + c_fn FN + …) / rows",

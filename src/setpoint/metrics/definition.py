@@ -15,7 +15,7 @@ HIGHER, LOWER, NEITHER = 1, -1, 0
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricDefinition:
     """What the table says of one metric.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from setpoint.expressions import AtK, Best, Constraint, Expression, Number
 from setpoint.expressions.ranking_curves import whole_number
 from setpoint.metrics.binary import fnr, fpr, precision, recall
-from setpoint.metrics.definition import HIGHER, LOWER, Row, metric, share
+from setpoint.metrics.definition import HIGHER, LOWER, MetricDefinition, metric, share
 
 
 def precision_at_recall(recall_floor: float) -> Expression:
@@ -75,7 +75,7 @@ def _at_k(name: str, k: int, given: str, by: str | None) -> Expression:
 
 _BEST = "brute force over thresholds"
 ROWS = (
-    Row(
+    MetricDefinition(
         "precision_at_recall",
         precision_at_recall,
         "max precision s.t. recall >= r",
@@ -83,7 +83,7 @@ ROWS = (
         "best precision that keeps a recall",
         examples=("precision_at_recall(0.9)",),
     ),
-    Row(
+    MetricDefinition(
         "recall_at_precision",
         recall_at_precision,
         "max recall s.t. precision >= p",
@@ -91,7 +91,7 @@ ROWS = (
         "best recall that keeps a precision",
         examples=("recall_at_precision(0.9)",),
     ),
-    Row(
+    MetricDefinition(
         "tpr_at_fpr",
         tpr_at_fpr,
         "max TPR s.t. FPR <= f",
@@ -99,7 +99,7 @@ ROWS = (
         "best recall that keeps a false alarm rate",
         examples=("tpr_at_fpr(0.01)",),
     ),
-    Row(
+    MetricDefinition(
         "fnr_at_fpr",
         fnr_at_fpr,
         "min FNR s.t. FPR <= f",
@@ -107,7 +107,7 @@ ROWS = (
         "fewest misses that keep a false alarm rate",
         examples=("fnr_at_fpr(0.01)",),
     ),
-    Row(
+    MetricDefinition(
         "precision_at_k",
         precision_at_k,
         "Σ w s y / Σ w s, s = the k highest scores",
@@ -118,7 +118,7 @@ ROWS = (
             'precision_at_k(5, by="query")',
         ),
     ),
-    Row(
+    MetricDefinition(
         "recall_at_k",
         recall_at_k,
         "Σ w s y / Σ w y, s = the k highest scores",

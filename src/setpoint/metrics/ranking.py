@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from setpoint.expressions import Auroc, Expression, Ndcg, PrecisionOverRecall
 from setpoint.expressions.ranking_curves import whole_number
-from setpoint.metrics.definition import HIGHER, Row, metric
+from setpoint.metrics.definition import HIGHER, MetricDefinition, metric
 
 auroc = metric("auroc", Auroc(), HIGHER)
 average_precision = metric("average_precision", PrecisionOverRecall())
@@ -32,7 +32,7 @@ def ndcg(k: int | None = None, *, gain: str = "linear") -> Expression:
 
 
 ROWS = (
-    Row(
+    MetricDefinition(
         "auroc",
         auroc,
         "P(score of a positive > score of a negative) + ½ P(equal)",
@@ -45,7 +45,7 @@ ROWS = (
             "auroc(max_fpr=0.05, standardized=false)",
         ),
     ),
-    Row(
+    MetricDefinition(
         "average_precision",
         average_precision,
         "Σₖ (Rₖ − Rₖ₋₁) Pₖ",
@@ -56,7 +56,7 @@ ROWS = (
             'average_precision(by="query")',
         ),
     ),
-    Row(
+    MetricDefinition(
         "auprc",
         auprc,
         "(1/(1−r)) Σₖ max(0, Rₖ − max(Rₖ₋₁, r)) Pₖ",
@@ -67,14 +67,14 @@ ROWS = (
             "auprc(min_recall=0.95)",
         ),
     ),
-    Row(
+    MetricDefinition(
         "mean_average_precision",
         mean_average_precision,
         "mean over queries of average precision",
         "scikit-learn: average_precision_score per query",
         "average precision by query",
     ),
-    Row(
+    MetricDefinition(
         "ndcg",
         ndcg,
         "DCG / greatest DCG, mean over queries",

@@ -8,7 +8,7 @@ from setpoint._core.errors import GoalError
 from setpoint.expressions import Expression, Over, Several
 from setpoint.expressions.rows.row_events import actual, decided
 from setpoint.expressions.totals import Total
-from setpoint.metrics.definition import LOWER, Row, metric
+from setpoint.metrics.definition import LOWER, MetricDefinition, metric
 
 
 def macro(inner: Expression) -> Expression:
@@ -107,7 +107,7 @@ hamming_loss = metric(
 
 _SK = "scikit-learn: average="
 ROWS = (
-    Row(
+    MetricDefinition(
         "macro",
         macro,
         "(1/K) Σ_c M_c",
@@ -115,7 +115,7 @@ ROWS = (
         "mean over classes",
         examples=("macro(f1)",),
     ),
-    Row(
+    MetricDefinition(
         "micro",
         micro,
         "M(Σ_c totals_c)",
@@ -123,7 +123,7 @@ ROWS = (
         "pooled classes",
         examples=("micro(f1)",),
     ),
-    Row(
+    MetricDefinition(
         "weighted",
         weighted,
         "Σ_c n_c M_c / Σ_c n_c",
@@ -131,7 +131,7 @@ ROWS = (
         "mean over classes by their rows",
         examples=("weighted(f1)",),
     ),
-    Row(
+    MetricDefinition(
         "balanced",
         balanced,
         "mean over target bins",
@@ -139,7 +139,7 @@ ROWS = (
         "mean over the target bins that hold rows",
         examples=("balanced(mae)",),
     ),
-    Row(
+    MetricDefinition(
         "worst",
         worst,
         "min or max over by",
@@ -147,7 +147,7 @@ ROWS = (
         "the worst class, group or bin",
         examples=('worst(recall, by="group")',),
     ),
-    Row(
+    MetricDefinition(
         "least",
         least,
         "min over by",
@@ -155,7 +155,7 @@ ROWS = (
         "the least class, group or bin",
         examples=('least(positive_rate, by="group")',),
     ),
-    Row(
+    MetricDefinition(
         "greatest",
         greatest,
         "max over by",
@@ -163,7 +163,7 @@ ROWS = (
         "the greatest class, group or bin",
         examples=('greatest(positive_rate, by="group")',),
     ),
-    Row(
+    MetricDefinition(
         "gap",
         gap,
         "max − min over by",
@@ -171,7 +171,7 @@ ROWS = (
         "greatest minus least over classes, groups or bins",
         examples=('gap(recall, by="group")',),
     ),
-    Row(
+    MetricDefinition(
         "ratio",
         ratio,
         "min / max over by",
@@ -179,7 +179,7 @@ ROWS = (
         "least over greatest",
         examples=('ratio(positive_rate, by="group")',),
     ),
-    Row(
+    MetricDefinition(
         "min",
         minimum,
         "min(a, b, …)",
@@ -187,8 +187,10 @@ ROWS = (
         "the least",
         examples=("min(precision, recall)",),
     ),
-    Row("max", maximum, "max(a, b, …)", "brute force", "the greatest", examples=("max(fpr, fnr)",)),
-    Row(
+    MetricDefinition(
+        "max", maximum, "max(a, b, …)", "brute force", "the greatest", examples=("max(fpr, fnr)",)
+    ),
+    MetricDefinition(
         "abs",
         absolute,
         "|a|",
@@ -196,7 +198,7 @@ ROWS = (
         "absolute value",
         examples=("abs(precision - recall)",),
     ),
-    Row(
+    MetricDefinition(
         "hamming_loss",
         hamming_loss,
         "wrong labels / labels",

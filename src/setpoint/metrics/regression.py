@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setpoint.expressions import Ratio, Spread, Total
 from setpoint.expressions.value_intervals import NONNEGATIVE
-from setpoint.metrics.definition import HIGHER, LOWER, Row, metric
+from setpoint.metrics.definition import HIGHER, LOWER, MetricDefinition, metric
 
 _ONLY = ("regression",)
 _squared = Total(quantity="squared error")
@@ -16,10 +16,16 @@ r2 = metric("r2", 1 - Ratio(_squared, Spread(), empty=1.0), HIGHER, (float("-inf
 
 _SK = "scikit-learn: "
 ROWS = (
-    Row("mae", mae, "Σ w |y − ŷ| / Σ w", _SK + "mean_absolute_error", "mean absolute error"),
-    Row("mse", mse, "Σ w (y − ŷ)² / Σ w", _SK + "mean_squared_error", "mean squared error"),
-    Row("rmse", rmse, "√MSE", _SK + "root_mean_squared_error", "root mean squared error"),
-    Row(
+    MetricDefinition(
+        "mae", mae, "Σ w |y − ŷ| / Σ w", _SK + "mean_absolute_error", "mean absolute error"
+    ),
+    MetricDefinition(
+        "mse", mse, "Σ w (y − ŷ)² / Σ w", _SK + "mean_squared_error", "mean squared error"
+    ),
+    MetricDefinition(
+        "rmse", rmse, "√MSE", _SK + "root_mean_squared_error", "root mean squared error"
+    ),
+    MetricDefinition(
         "r2",
         r2,
         "1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²",

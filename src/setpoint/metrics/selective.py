@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from setpoint.expressions import Ratio, Total, rate
 from setpoint.expressions.rows.row_events import incorrect, kept
-from setpoint.metrics.definition import LOWER, Row, metric
+from setpoint.metrics.definition import LOWER, MetricDefinition, metric
 
 coverage = metric("coverage", rate(kept))
 selective_risk = metric("selective_risk", Ratio(Total(incorrect & kept), Total(kept)), LOWER)
 
 ROWS = (
-    Row("coverage", coverage, "kept / rows", "brute force", "share of rows decided at all"),
-    Row(
+    MetricDefinition(
+        "coverage", coverage, "kept / rows", "brute force", "share of rows decided at all"
+    ),
+    MetricDefinition(
         "selective_risk",
         selective_risk,
         "wrong and kept / kept",

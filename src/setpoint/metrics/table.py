@@ -8,9 +8,9 @@ from setpoint._core.errors import GoalSyntaxError
 from setpoint.expressions import Expression, Parser
 from setpoint.metrics import binary, ranking, reductions, regression, selective
 from setpoint.metrics import operating_points as points
-from setpoint.metrics.definition import Row
+from setpoint.metrics.definition import MetricDefinition
 
-METRICS: dict[str, Row] = {
+METRICS: dict[str, MetricDefinition] = {
     row.name: row
     for room in (binary, points, ranking, reductions, regression, selective)
     for row in room.ROWS

@@ -1,6 +1,6 @@
 """Programs: minimise f subject to c <= 0 over tensors. Nothing here knows of metrics."""
 
-from setpoint.programs.constrained_problem import Problem
+from setpoint.programs.constrained_problem import ConstrainedProblem
 from setpoint.programs.duals import DUALS, Additive, Dual, External, Swap, dual
 from setpoint.programs.stream_program import Exchange, Priced, StreamProgram
 
@@ -11,7 +11,7 @@ __all__ = [
     "External",
     "Exchange",
     "Priced",
-    "Problem",
+    "ConstrainedProblem",
     "StreamProgram",
     "Swap",
     "dual",

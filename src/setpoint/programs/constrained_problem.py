@@ -23,7 +23,7 @@ Bounds = tuple[Tensor | None, Tensor | None]  #: least and greatest values of on
 
 
 @dataclass(frozen=True)
-class Problem:
+class ConstrainedProblem:
     """Minimise f(x) subject to c(x) <= 0, e(x) = 0 and low <= x <= high.
 
     Parameters

@@ -10,13 +10,13 @@ from setpoint.reports.checks import (
 )
 from setpoint.reports.make_report import make_report
 from setpoint.reports.report import Report
-from setpoint.reports.report_inputs import Facts, Scored
+from setpoint.reports.report_inputs import RunFacts, ScoredRows
 
 __all__ = [
     "Check",
-    "Facts",
+    "RunFacts",
     "Report",
-    "Scored",
+    "ScoredRows",
     "drift",
     "duplicates",
     "few_positives",

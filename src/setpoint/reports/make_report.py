@@ -14,7 +14,7 @@ from setpoint.expressions import Columns
 from setpoint.goals import Goal, lower
 from setpoint.reports.checks.check_record import Check
 from setpoint.reports.report import FORMAT, Report
-from setpoint.reports.report_inputs import CERTIFY, Diagnosed, Facts, Scored
+from setpoint.reports.report_inputs import CERTIFY, Diagnosed, RunFacts, ScoredRows
 from setpoint.reports.sections.confusion import confusion
 from setpoint.reports.sections.groups import affected
 from setpoint.reports.sections.key_figures import KeyFigure, key_figures
@@ -37,8 +37,8 @@ def make_report(
     *,
     goal: Goal | str,
     rule: DecisionRule,
-    scored: Sequence[Scored],
-    facts: Facts,
+    scored: Sequence[ScoredRows],
+    facts: RunFacts,
     certificate: Certificate | None = None,
     comparison: Comparison | None = None,
     diagnosis: Diagnosed | None = None,

@@ -18,7 +18,7 @@ TASKS = ("binary", "multiclass", "multilabel")
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredRows:
     """Rows with labels and scores, in one role.
 
     Attributes
@@ -57,7 +57,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """What was fitted on what.
 
     Attributes

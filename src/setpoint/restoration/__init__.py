@@ -7,7 +7,7 @@ against the truth, which no method sees.
 """
 
 from setpoint.restoration.compare import Compared, compare
-from setpoint.restoration.evaluate import Evaluation, evaluate
+from setpoint.restoration.evaluate import RestorationEvaluation, evaluate
 from setpoint.restoration.image_scores import manifold_distance, psnr, ssim
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.noise import Gaussian, Impulse, Noise, Shot, Speckle, as_noise
@@ -49,7 +49,7 @@ __all__ = [
     "Compared",
     "DiffusionPrior",
     "Downsample",
-    "Evaluation",
+    "RestorationEvaluation",
     "FlowPrior",
     "Gaussian",
     "Generator",

@@ -21,13 +21,13 @@ from setpoint._core.errors import DataError, KindError, SetpointError
 from setpoint._core.options import checked_options
 from setpoint._core.words import did_you_mean, listing
 from setpoint.restoration.contact_sheet import plot_sheet
-from setpoint.restoration.evaluate import Evaluation, evaluate, mean_and_error
+from setpoint.restoration.evaluate import RestorationEvaluation, evaluate, mean_and_error
 from setpoint.restoration.image_scores import Range
 from setpoint.restoration.measurement.input_checks import read_measurement, read_prior
 from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.restoration_record import Restored
 from setpoint.restoration.restore import METHODS, restore
-from setpoint.restoration.storage import Setting, write_folder
+from setpoint.restoration.storage import RestorationSetting, write_folder
 
 SURE = 2.0  #: standard errors by which the first has to lead
 
@@ -53,7 +53,7 @@ class Compared:
     """
 
     restored: dict[str, Restored]
-    evaluations: dict[str, Evaluation]
+    evaluations: dict[str, RestorationEvaluation]
     failed: dict[str, str]
     measurement: Tensor
     truth: Tensor | None = None
@@ -157,7 +157,7 @@ class Compared:
         self,
         folder: str | os.PathLike[str],
         *,
-        setting: Setting | None = None,
+        setting: RestorationSetting | None = None,
         force: bool = False,
     ) -> Path:
         """Write images, record, contact sheet and page as a folder, whole or not at all.
@@ -175,7 +175,9 @@ class Compared:
             names = tuple(f"{at:0{digits}d}" for at in range(len(found.image)))
             noise = "unknown" if self.noise is None else str(self.noise)
             shape = " × ".join(map(str, found.shape))
-            setting = Setting("a tensor", repr(found.operator), f"images of {shape}", noise, names)
+            setting = RestorationSetting(
+                "a tensor", repr(found.operator), f"images of {shape}", noise, names
+            )
         return write_folder(self, setting, Path(folder), force)
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ FIGURES = ("psnr", "ssim", "residual", *ORACLE, "manifold")
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class RestorationEvaluation:
     """Scores of B images.
 
     Attributes
@@ -92,7 +92,7 @@ def evaluate(
     *,
     range: Range | None = None,
     sigma: float | None = None,
-) -> Evaluation:
+) -> RestorationEvaluation:
     """Score a restoration against the truth.
 
     Parameters
@@ -129,7 +129,7 @@ def evaluate(
         sigma = NEARBY * (box[1] - box[0]) if sigma is None else sigma
         distance = manifold_distance(image, prior, sigma)
     residual = restored.residual.detach().double()
-    return Evaluation(
+    return RestorationEvaluation(
         restored.method, found, alike, residual, best, best_alike, step, distance, restored.seconds
     )
 

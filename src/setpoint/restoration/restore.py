@@ -15,9 +15,9 @@ from setpoint._core.words import did_you_mean
 from setpoint.restoration.baselines import deep_image_prior, dps, nearest, pnp, total_variation
 from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.input_checks import check, read_measurement, read_prior
-from setpoint.restoration.measurement.iterate_history import Callback, Watch
+from setpoint.restoration.measurement.iterate_history import Callback, IterateHistory
 from setpoint.restoration.measurement.noise import as_noise
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 from setpoint.restoration.methods.constrained_inversion import constrained
 from setpoint.restoration.methods.dmplug import dmplug
 from setpoint.restoration.methods.fmplug import fmplug
@@ -109,9 +109,9 @@ def restore(
         )
         law = as_noise(noise, prior.range)
         check(y, operator, prior, law)
-        watch = Watch(trail, callback)
+        watch = IterateHistory(trail, callback)
         forward = Forward(operator, y, shape=tuple(prior.shape), range=prior.range)
-        task = Task(as_real(y), forward, prior, law, seed, watch)
+        task = RestorationTask(as_real(y), forward, prior, law, seed, watch)
         begun = time.perf_counter()
         try:
             outcome = run(task, **options)
@@ -122,7 +122,7 @@ def restore(
         return _record(task, outcome, method, time.perf_counter() - begun)
 
 
-def _cut_short(task: Task) -> Outcome:
+def _cut_short(task: RestorationTask) -> Outcome:
     """The last iterate of a method that keeps none of its own."""
     image = task.watch.last
     assert image is not None
@@ -154,7 +154,7 @@ def _said(outcome: Outcome, history: dict[str, Tensor], batch: int) -> tuple[lis
     return why, status.strip()
 
 
-def _record(task: Task, outcome: Outcome, method: str, seconds: float) -> Restored:
+def _record(task: RestorationTask, outcome: Outcome, method: str, seconds: float) -> Restored:
     history = task.watch.history()
     steps = len(history["loss"]) if history else 0
     image = outcome.image.detach()

@@ -47,7 +47,7 @@ SCORES = ("psnr", "ssim", "manifold", "oracle_psnr", "oracle_ssim", "oracle_step
 
 
 @dataclass(frozen=True)
-class Setting:
+class RestorationSetting:
     """What was asked, in words.
 
     Attributes
@@ -69,7 +69,7 @@ class Setting:
     notes: tuple[str, ...] = ()
 
 
-def as_json(compared: Compared, setting: Setting) -> dict[str, Any]:
+def as_json(compared: Compared, setting: RestorationSetting) -> dict[str, Any]:
     """The record as plain data."""
     return {
         "format": "setpoint-restoration-1",
@@ -87,7 +87,9 @@ def as_json(compared: Compared, setting: Setting) -> dict[str, Any]:
     }
 
 
-def write_folder(compared: Compared, setting: Setting, folder: Path, force: bool = False) -> Path:
+def write_folder(
+    compared: Compared, setting: RestorationSetting, folder: Path, force: bool = False
+) -> Path:
     """Write everything beside the folder, then rename it there.
 
     Parameters
@@ -135,7 +137,7 @@ def claim(folder: Path, force: bool) -> None:
         raise FileError(f'"{folder}" holds a restoration; say force to replace it.')
 
 
-def _files(compared: Compared, setting: Setting) -> dict[str, bytes]:
+def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:
     record = as_json(compared, setting)
     box = drawn_range(compared)
     figure = plot_sheet(compared, setting.names)

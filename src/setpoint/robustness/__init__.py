@@ -4,15 +4,15 @@
 are our two attacks by themselves.
 """
 
-from setpoint.robustness.attack_batches import Progress
-from setpoint.robustness.attack_outcomes import Level, Promise, Ran
-from setpoint.robustness.attacks.attack import Attack, Call, Found
+from setpoint.robustness.attack_batches import AttackProgress
+from setpoint.robustness.attack_outcomes import AttackRun, Level, Promise
+from setpoint.robustness.attacks.attack import Attack, AttackResult, Call
 from setpoint.robustness.attacks.distances import Distance, as_distance
 from setpoint.robustness.attacks.max_loss import max_loss
 from setpoint.robustness.attacks.min_radius import min_radius
 from setpoint.robustness.evaluate import evaluate
 from setpoint.robustness.record import Robustness
-from setpoint.robustness.success_criterion import Judge, Judged
+from setpoint.robustness.success_criterion import AttackVerdict, Judge
 
 __all__ = [
     "evaluate",
@@ -22,12 +22,12 @@ __all__ = [
     "Attack",
     "Call",
     "Distance",
-    "Found",
+    "AttackResult",
     "Judge",
-    "Judged",
+    "AttackVerdict",
     "Level",
-    "Progress",
+    "AttackProgress",
     "Promise",
-    "Ran",
+    "AttackRun",
     "Robustness",
 ]

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, SetpointError
-from setpoint.robustness.attacks.attack import Attack, Call, Found, points_of
+from setpoint.robustness.attacks.attack import Attack, AttackResult, Call, points_of
 from setpoint.robustness.attacks.attack_losses import margin
 from setpoint.robustness.input_checks import check_classes, logits_of
-from setpoint.robustness.success_criterion import Judge, Judged
+from setpoint.robustness.success_criterion import AttackVerdict, Judge
 from setpoint.robustness.third_party_attacks import put_back
-from setpoint.robustness.worst_case import Standing
+from setpoint.robustness.worst_case import WorstCase
 
 _APART = 1_000_003  #: between the seeds of an image for one seed of the evaluation and the next
 
@@ -77,7 +77,7 @@ class Bench:
     seed: int
     cascade: bool
 
-    def clean(self, x: Tensor, y: Tensor) -> Judged:
+    def clean(self, x: Tensor, y: Tensor) -> AttackVerdict:
         """The model's word on the images as they are, a tie counted as wrong."""
         return self.judge(x, y, x)
 
@@ -86,10 +86,10 @@ class Bench:
         x: Tensor,
         y: Tensor,
         target: Tensor | None,
-        clean: Judged,
+        clean: AttackVerdict,
         first: int,
         told: Callable[[Attack, float | None, float], None],
-    ) -> Standing:
+    ) -> WorstCase:
         """All attacks on the images of a batch that the model gets right.
 
         Parameters
@@ -104,7 +104,7 @@ class Bench:
             Told the attack, its eps and how much of the batch is done, from 0 to 1.
         """
         begin = clean if target is None else self.judge(x, y, x, target)
-        standing = Standing(self.judge, x, begin, self.eps[-1])
+        standing = WorstCase(self.judge, x, begin, self.eps[-1])
         right = ~clean.wrong & ~clean.broken
         runs = [
             (number, eps)
@@ -129,7 +129,7 @@ class Bench:
         return standing
 
     def _rows(
-        self, attack: Attack, eps: float | None, right: Tensor, standing: Standing, x: Tensor
+        self, attack: Attack, eps: float | None, right: Tensor, standing: WorstCase, x: Tensor
     ) -> Tensor:
         """The images that the attack may still make a difference to: (B,) of bool."""
         if attack.nearest or not self.cascade:
@@ -163,7 +163,7 @@ class _Part:
     said: Callable[[float], None]
     batch: tuple[Tensor, Tensor, Tensor | None]
 
-    def __call__(self, standing: Standing, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, standing: WorstCase, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Run it, judge, keep; which images of the batch were tried and which beaten."""
         tally, began = self.bench.tallies[self.number], time.perf_counter()
         tried, won = (torch.zeros_like(standing.won) for _ in range(2))
@@ -208,17 +208,17 @@ class _Part:
         call = self.attack.call if self.attack.ours else put_back(self.attack.call)
         return call(given)
 
-    def _judged(self, found: Found | Tensor, rows: Tensor) -> Judged:
+    def _judged(self, found: AttackResult | Tensor, rows: Tensor) -> AttackVerdict:
         x, y, target = self.batch
-        points = found.x if isinstance(found, Found) else found
+        points = found.x if isinstance(found, AttackResult) else found
         at = None if target is None else target[rows]
         return self.bench.judge(x[rows], y[rows], points, at)
 
     def _keep(
-        self, standing: Standing, rows: Tensor, found: Found | Tensor, judged: Judged
+        self, standing: WorstCase, rows: Tensor, found: AttackResult | Tensor, judged: AttackVerdict
     ) -> None:
         stationarity = torch.full_like(judged.distance, math.nan)
-        if isinstance(found, Found):
+        if isinstance(found, AttackResult):
             stationarity = found.stationarity.to(judged.distance)
             standing.iterations[rows] += found.iterations.to(standing.iterations)
             self.bench.tallies[self.number].forwards += found.forwards
@@ -246,7 +246,7 @@ def flat_spots(model: Any, x: Tensor, y: Tensor) -> Tensor | None:
 
 
 @dataclass(frozen=True)
-class Progress:
+class AttackProgress:
     """How far an evaluation is.
 
     Attributes
@@ -271,13 +271,13 @@ class Progress:
     seen: int
 
 
-Listener = Callable[[Progress], None]
+Listener = Callable[[AttackProgress], None]
 
 
 # The batches of an evaluation one after the other, and what has come of them.
 
 
-class Run:
+class AttackBatches:
     """The batches one after the other, and what has come of them."""
 
     def __init__(
@@ -372,7 +372,7 @@ class Run:
     def _tell(self, attack: Attack, eps: float | None, done: float) -> None:
         if self.listener is not None:
             right = sum(int((part["correct"] & ~part["attacked"]).sum()) for part in self.parts)
-            told = Progress(attack.name, eps, done, len(self.images), right, self.seen)
+            told = AttackProgress(attack.name, eps, done, len(self.images), right, self.seen)
             self.listener(told)
 
     def _part(
@@ -382,7 +382,7 @@ class Run:
         prediction: Tensor,
         right: Tensor,
         margin: Tensor,
-        standing: Standing,
+        standing: WorstCase,
     ) -> dict[str, np.ndarray]:
         """The rows of the table for one batch."""
         radius = torch.where(right, standing.radius, torch.zeros_like(standing.radius))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Ran:
+class AttackRun:
     """One attack of an evaluation.
 
     Attributes

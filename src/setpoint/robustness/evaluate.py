@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.robustness.attack_batches import Bench, Listener, Run, Tally
-from setpoint.robustness.attack_outcomes import Ran
-from setpoint.robustness.attacks.attack import Attack, Call, Found
+from setpoint.robustness.attack_batches import AttackBatches, Bench, Listener, Tally
+from setpoint.robustness.attack_outcomes import AttackRun
+from setpoint.robustness.attacks.attack import Attack, AttackResult, Call
 from setpoint.robustness.attacks.attack_losses import checked_loss
 from setpoint.robustness.attacks.distances import Distance
 from setpoint.robustness.attacks.max_loss import max_loss
@@ -52,7 +52,7 @@ MAX_LOSS, MIN_RADIUS = "max-loss", "min-radius"
 def largest_loss(distance: Distance, loss: str, settings: Mapping[str, Any]) -> Attack:
     """Max ℓ(z(x'), y) subject to d(x, x') ≤ eps and the box."""
 
-    def call(given: Call) -> Found:
+    def call(given: Call) -> AttackResult:
         return max_loss(
             given.model,
             given.x,
@@ -71,7 +71,7 @@ def largest_loss(distance: Distance, loss: str, settings: Mapping[str, Any]) -> 
 def least_radius(distance: Distance, settings: Mapping[str, Any]) -> Attack:
     """Min d(x, x') subject to margin(z(x'), y) ≥ 0 and the box."""
 
-    def call(given: Call) -> Found:
+    def call(given: Call) -> AttackResult:
         return min_radius(
             given.model,
             given.x,
@@ -206,7 +206,7 @@ def evaluate(
     size = read_count(batch_size, "batch_size") or _batch_size(images, device)
     judge = Judge(model, measure, *box, strict=bool(strict))
     bench = Bench(judge, asked, [Tally(a.name) for a in asked], radii, int(seed), bool(cascade))
-    run = Run(bench, images, labels, wanted, device, dtype, size, listener, bool(keep))
+    run = AttackBatches(bench, images, labels, wanted, device, dtype, size, listener, bool(keep))
     with as_evaluated(model) as notes:
         run.probe()
         began = time.perf_counter()
@@ -306,8 +306,8 @@ def _refuse_silence(bench: Bench) -> None:
         raise DataError(f"no attack could be run; {failed[0].name} raised {why}")
 
 
-def _ran(tally: Tally, attack: Attack) -> Ran:
-    return Ran(
+def _ran(tally: Tally, attack: Attack) -> AttackRun:
+    return AttackRun(
         tally.name,
         attack.ours,
         tally.tried,

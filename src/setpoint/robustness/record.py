@@ -15,11 +15,11 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint._core.options import is_real
-from setpoint.robustness.attack_outcomes import Level, Promise, Ran
+from setpoint.robustness.attack_outcomes import AttackRun, Level, Promise
 from setpoint.robustness.plots import plot_accuracy, plot_examples, plot_radii
 from setpoint.robustness.storage import write_folder
 from setpoint.robustness.success_criterion import RELATIVE
-from setpoint.robustness.summary import Facts, sentences, told_promise
+from setpoint.robustness.summary import EvaluationFacts, sentences, told_promise
 from setpoint.rules.tradeoff_curve import number_to
 from setpoint.statistics.binomial import interval, p_below, upper
 
@@ -58,7 +58,7 @@ class Robustness:
     eps: tuple[float, ...]
     confidence: float
     columns: Mapping[str, np.ndarray]
-    attacks: tuple[Ran, ...]
+    attacks: tuple[AttackRun, ...]
     asked: int
     notes: tuple[str, ...] = ()
     rounding: float = 0.0
@@ -159,7 +159,7 @@ class Robustness:
 
     def sentences(self) -> list[str]:
         """What was found, in words; the limits with it."""
-        return sentences(Facts.of(self))
+        return sentences(EvaluationFacts.of(self))
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

@@ -30,7 +30,7 @@ Model = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class AttackVerdict:
     """Points after clipping, and what the model says of them.
 
     Attributes
@@ -101,7 +101,9 @@ class Judge:
         return self.distance(x.double(), moved.double())
 
     @torch.no_grad()
-    def __call__(self, x: Tensor, y: Tensor, moved: Tensor, target: Tensor | None = None) -> Judged:
+    def __call__(
+        self, x: Tensor, y: Tensor, moved: Tensor, target: Tensor | None = None
+    ) -> AttackVerdict:
         """Clip, ask the model, measure.
 
         Parameters
@@ -128,9 +130,9 @@ class Judge:
         wrong = (found > 0 if self.strict else found >= 0) & ~broken
         said = _said(logits, y, target, self.strict)
         said = torch.where(broken, torch.full_like(said, -1), said)
-        return Judged(point, said, found, wrong, distance, broken)
+        return AttackVerdict(point, said, found, wrong, distance, broken)
 
-    def succeeds(self, judged: Judged, eps: float) -> Tensor:
+    def succeeds(self, judged: AttackVerdict, eps: float) -> Tensor:
         """Whether each point is wrong and within eps: (B,) of bool."""
         return judged.wrong & (judged.distance <= self.allowed(eps, judged.x))
 

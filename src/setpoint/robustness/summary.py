@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setpoint.robustness.attack_outcomes import Level, Ran
+from setpoint.robustness.attack_outcomes import AttackRun, Level
 
 if TYPE_CHECKING:
     from setpoint.robustness.record import Robustness
@@ -16,7 +16,7 @@ STATIONARY = 0.05  #: our attacks count as at rest up to here, of at most 1 (see
 
 
 @dataclass(frozen=True)
-class Facts:
+class EvaluationFacts:
     """What sentences are made of.
 
     Attributes
@@ -45,12 +45,12 @@ class Facts:
     levels: tuple[Level, ...]
     quantiles: dict[float, float]
     searched: bool
-    attacks: tuple[Ran, ...]
+    attacks: tuple[AttackRun, ...]
     notes: tuple[str, ...]
     targeted: bool
 
     @classmethod
-    def of(cls, found: Robustness) -> Facts:
+    def of(cls, found: Robustness) -> EvaluationFacts:
         """The facts of a record."""
         columns = found.columns
         right = columns["correct"]
@@ -76,7 +76,7 @@ class Facts:
         )
 
 
-def sentences(facts: Facts) -> list[str]:
+def sentences(facts: EvaluationFacts) -> list[str]:
     """The figures, then what they are not."""
     said = [f"The model is right on {facts.correct:,} of {facts.images:,} clean images."]
     if facts.asked > facts.images:
@@ -132,7 +132,7 @@ def told_promise(verdict: str, distance: str, level: Level, floor: float) -> str
     )
 
 
-def _radii(facts: Facts) -> str:
+def _radii(facts: EvaluationFacts) -> str:
     low, middle, high = (f"{facts.quantiles[q]:.4g}" for q in (0.25, 0.5, 0.75))
     how = "" if facts.searched else " (not searched for; attacks within eps found these)"
     wrong = facts.images - facts.correct
@@ -147,7 +147,7 @@ def _radii(facts: Facts) -> str:
     )
 
 
-def _failed(ran: Ran) -> list[str]:
+def _failed(ran: AttackRun) -> list[str]:
     said = [
         f"{ran.name} raised {what}; {_images(count)} had to do without it."
         for what, count in ran.failures

@@ -12,12 +12,12 @@ import math
 import torch
 from torch import Tensor
 
-from setpoint.robustness.success_criterion import Judge, Judged
+from setpoint.robustness.success_criterion import AttackVerdict, Judge
 
 NONE = -1  #: the number of the attack where none has found anything
 
 
-class Standing:
+class WorstCase:
     """The worst case so far for B images.
 
     Parameters
@@ -31,7 +31,7 @@ class Standing:
         The greatest radius asked for.
     """
 
-    def __init__(self, judge: Judge, x: Tensor, clean: Judged, eps: float) -> None:
+    def __init__(self, judge: Judge, x: Tensor, clean: AttackVerdict, eps: float) -> None:
         count, at = len(x), x.device
         self.limit = judge.allowed(eps, x)
         self.point = x.clone()
@@ -47,7 +47,7 @@ class Standing:
         self.iterations = torch.zeros(count, dtype=torch.int64, device=at)
 
     def take(
-        self, attack: int, nearest: bool, rows: Tensor, found: Judged, stationarity: Tensor
+        self, attack: int, nearest: bool, rows: Tensor, found: AttackVerdict, stationarity: Tensor
     ) -> None:
         """Keep what is worse than before.
 

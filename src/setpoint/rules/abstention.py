@@ -31,7 +31,7 @@ from setpoint.expressions.rows.row_events import (
 )
 from setpoint.rules.confidence_scores import CONFIDENCES, confidence, head_norms
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import judged
 from setpoint.rules.rule import logits_of
 from setpoint.rules.tradeoff_curve import spread_over
@@ -147,7 +147,7 @@ class Selector:
         return np.asarray(sure), np.asarray(index)
 
 
-def tune_band(problem: Problem) -> DecisionRule:
+def tune_band(problem: GoalOnRows) -> DecisionRule:
     """The best band of a binary task."""
     bands = Bands(problem.columns)
     found = judged(problem, bands)
@@ -156,7 +156,7 @@ def tune_band(problem: Problem) -> DecisionRule:
     return problem.rule("abstain", found.point, found.held, **parts)
 
 
-def tune_sure(problem: Problem, selector: Selector) -> DecisionRule:
+def tune_sure(problem: GoalOnRows, selector: Selector) -> DecisionRule:
     """The best threshold on the confidence of a multiclass task."""
     sure, index = selector(problem.columns)
     problem = replace(problem, columns=replace(problem.columns, decided=index))

@@ -24,7 +24,7 @@ from setpoint._core.errors import GoalError
 from setpoint.expressions import Columns, Event, Literal, Total
 from setpoint.expressions.rows.row_events import CORRECT, DECIDED, KEPT
 from setpoint.goals import Goal
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.tradeoff_curve import spread_over
 
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -49,7 +49,7 @@ class Offsets:
     factor: float
 
 
-def search_offsets(problem: Problem, seed: int = 0) -> Offsets:
+def search_offsets(problem: GoalOnRows, seed: int = 0) -> Offsets:
     """Offsets by search, shrunk by cross-fitting; a factor that keeps the goal is preferred."""
     columns, sign = problem.columns, problem.goal.sign
     held_out: dict[float, dict[Any, float]] = {factor: {} for factor in FACTORS}
@@ -77,29 +77,29 @@ def decide_classes(columns: Columns, offsets: np.ndarray) -> Columns:
 # --- search -------------------------------------------------------------------------------------
 
 
-def climb(problem: Problem, pairs: bool = True) -> np.ndarray:
+def climb(problem: GoalOnRows, pairs: bool = True) -> np.ndarray:
     """The best offsets found; the largest class keeps 0.
 
     Few classes: class by class from the argmax and from levelled starts, then the best of these
     further by pairs. Many: from the argmax, class by class, three times over.
     """
-    rows = Rows(problem.columns)
+    rows = OffsetRows(problem.columns)
     start = np.zeros(len(problem.columns.classes))
     if start.size > FEW:
         return _from_start(problem, rows, start, rounds=3, pairs=False)
-    levelling = (Problem.ground(goal, problem.columns) for goal in _LEVELLING)
+    levelling = (GoalOnRows.ground(goal, problem.columns) for goal in _LEVELLING)
     starts = [start, *(_from_start(p, rows, start, rounds=8, pairs=False) for p in levelling)]
     found = [_from_start(problem, rows, s, rounds=8, pairs=False) for s in starts]
     best = max(found, key=lambda offsets: _rank(problem, offsets))
     return _from_start(problem, rows, best, rounds=16, pairs=True) if pairs else best
 
 
-def _rank(problem: Problem, offsets: np.ndarray) -> tuple:
+def _rank(problem: GoalOnRows, offsets: np.ndarray) -> tuple:
     return problem.judge(decide_classes(problem.columns, offsets)).rank(problem.goal.sign)
 
 
 def _from_start(
-    problem: Problem, rows: Rows, offsets: np.ndarray, rounds: int, pairs: bool
+    problem: GoalOnRows, rows: OffsetRows, offsets: np.ndarray, rounds: int, pairs: bool
 ) -> np.ndarray:
     """Improve class by class until that is stuck, then by a pair, and again."""
     best = _rank(problem, offsets)
@@ -122,7 +122,7 @@ def _from_start(
     return offsets
 
 
-def _pair_moves(problem: Problem, rows: Rows, offsets: np.ndarray) -> Iterator[np.ndarray]:
+def _pair_moves(problem: GoalOnRows, rows: OffsetRows, offsets: np.ndarray) -> Iterator[np.ndarray]:
     """The best offset of a class after each step of another."""
     for first, second in permutations(rows.order, 2):
         sweep = OffsetSweep(rows, offsets, first)
@@ -132,7 +132,9 @@ def _pair_moves(problem: Problem, rows: Rows, offsets: np.ndarray) -> Iterator[n
             yield _best_move(problem, rows, stepped, second)
 
 
-def _best_move(problem: Problem, rows: Rows, offsets: np.ndarray, index: int) -> np.ndarray:
+def _best_move(
+    problem: GoalOnRows, rows: OffsetRows, offsets: np.ndarray, index: int
+) -> np.ndarray:
     sweep = OffsetSweep(rows, offsets, index)
     moved = offsets.copy()
     moved[index] = sweep.offsets[problem.scan(sweep).choose()[0]]
@@ -142,7 +144,7 @@ def _best_move(problem: Problem, rows: Rows, offsets: np.ndarray, index: int) ->
 # --- candidates ---------------------------------------------------------------------------------
 
 
-class Rows:
+class OffsetRows:
     """Columns with what stays the same over all sweeps."""
 
     def __init__(self, columns: Columns) -> None:
@@ -168,7 +170,7 @@ class Rows:
 class OffsetSweep:
     """The candidates of one class's offset, the others held still."""
 
-    def __init__(self, rows: Rows, offsets: np.ndarray, index: int) -> None:
+    def __init__(self, rows: OffsetRows, offsets: np.ndarray, index: int) -> None:
         shifted = rows.scores + offsets
         shifted[:, index] = -np.inf
         self._others = shifted.argmax(1)

@@ -53,7 +53,7 @@ FORMAT = "setpoint rule 1"
 
 
 @dataclass(frozen=True)
-class Held:
+class ConstraintStanding:
     """How one constraint fared on the rows the rule was chosen on.
 
     Attributes
@@ -115,7 +115,7 @@ class DecisionRule(OperatingPoint):
     feasible: bool
     value: float | None
     rows: int
-    held: tuple[Held, ...] = ()
+    held: tuple[ConstraintStanding, ...] = ()
     search: str = "exact"
     frontier: Frontier | None = None
     chosen_on: Fingerprint | None = None
@@ -189,7 +189,8 @@ class DecisionRule(OperatingPoint):
             "value": number_to(self.value),
             "rows": self.rows,
             "held": [
-                {f.name: number_to(getattr(h, f.name)) for f in fields(Held)} for h in self.held
+                {f.name: number_to(getattr(h, f.name)) for f in fields(ConstraintStanding)}
+                for h in self.held
             ],
             "search": self.search,
             "frontier": None if self.frontier is None else self.frontier.to_json(),
@@ -215,7 +216,7 @@ class DecisionRule(OperatingPoint):
                 value=number_from(data["value"]),
                 rows=int(data["rows"]),
                 held=tuple(
-                    Held(**{name: number_from(value) for name, value in h.items()})
+                    ConstraintStanding(**{name: number_from(value) for name, value in h.items()})
                     for h in data["held"]
                 ),
                 search=data["search"],
@@ -240,6 +241,6 @@ class DecisionRule(OperatingPoint):
         return opened(path, "a rule", cls.from_json)
 
 
-def _never(held: Held) -> str:
+def _never(held: ConstraintStanding) -> str:
     nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
     return f"{held.constraint} is reached by no candidate{nearest}"

@@ -22,7 +22,7 @@ from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.rows.row_events import KEPT
 from setpoint.goals import Goal, lower
-from setpoint.rules.decision_rule import DecisionRule, Held
+from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class GoalOnRows:
     """A goal over columns, ready to be searched."""
 
     goal: Goal
@@ -54,7 +54,7 @@ class Problem:
     constraints: tuple[Constraint, ...]
 
     @classmethod
-    def ground(cls, goal: Goal, columns: Columns) -> Problem:
+    def ground(cls, goal: Goal, columns: Columns) -> GoalOnRows:
         """Expand the goal over the columns."""
         domain = Domain(columns)
         constraints = tuple(
@@ -64,7 +64,7 @@ class Problem:
         return cls(goal, columns, goal.objective.expand(domain), constraints)
 
     @classmethod
-    def meet(cls, goal: Goal, columns: Columns, abstaining: bool = False) -> Problem:
+    def meet(cls, goal: Goal, columns: Columns, abstaining: bool = False) -> GoalOnRows:
         """The same for a search; what no choice of decisions can move is refused."""
         problem = cls.ground(lower(goal), columns)
         written = (problem.goal.objective, *problem.goal.constraints)
@@ -101,7 +101,9 @@ class Problem:
         """What is read from columns with decisions."""
         return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
 
-    def rule(self, kind: str, point: Point, held: tuple[Held, ...], **parts: Any) -> DecisionRule:
+    def rule(
+        self, kind: str, point: Point, held: tuple[ConstraintStanding, ...], **parts: Any
+    ) -> DecisionRule:
         """The rule of a point of this problem; ``parts`` are what its kind needs."""
         return DecisionRule(
             goal=self.goal,
@@ -127,10 +129,10 @@ class Problem:
         reachable: Sequence[float | None],
         alone: Sequence[bool | None],
         binding: Sequence[bool],
-    ) -> tuple[Held, ...]:
+    ) -> tuple[ConstraintStanding, ...]:
         """The record of each constraint."""
         return tuple(
-            Held(
+            ConstraintStanding(
                 constraint=str(text),
                 value=point.sides[j],
                 holds=point.excess[j] <= SLACK,

@@ -11,12 +11,12 @@ from setpoint.expressions import Columns, Scan, Sweep, measure
 from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal, lower
-from setpoint.rules.decision_rule import DecisionRule, Held
-from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.tradeoff_curve import Frontier, spread_over
 
 
-def best_threshold(problem: Problem) -> tuple[Point, float]:
+def best_threshold(problem: GoalOnRows) -> tuple[Point, float]:
     """What is read at the best threshold, and that threshold."""
     sweep = Sweep(problem.columns)
     index, _ = problem.scan(sweep).choose()
@@ -24,7 +24,7 @@ def best_threshold(problem: Problem) -> tuple[Point, float]:
 
 
 def tune_threshold(
-    problem: Problem, sweep: Sweep | None = None, index: int | None = None
+    problem: GoalOnRows, sweep: Sweep | None = None, index: int | None = None
 ) -> DecisionRule:
     """The best threshold, exactly: every candidate is looked at; or the one at an index."""
     sweep = Sweep(problem.columns) if sweep is None else sweep
@@ -35,7 +35,7 @@ def tune_threshold(
     return problem.rule("threshold", found.point, found.held, **parts)
 
 
-def threshold_rule(problem: Problem, sweep: Sweep, index: int) -> DecisionRule:
+def threshold_rule(problem: GoalOnRows, sweep: Sweep, index: int) -> DecisionRule:
     """The rule of one candidate, as it fares on these rows."""
     point = _point(problem, sweep, index)
     unknown = [None] * len(problem.constraints)
@@ -43,7 +43,7 @@ def threshold_rule(problem: Problem, sweep: Sweep, index: int) -> DecisionRule:
     return problem.rule("threshold", point, held, threshold=float(sweep.thresholds[index]))
 
 
-class Judged(NamedTuple):
+class QuickValue(NamedTuple):
     """The best of many candidates, and how each constraint fares among them.
 
     ``nearest`` is the candidate that comes nearest to each constraint.
@@ -52,12 +52,12 @@ class Judged(NamedTuple):
     index: int
     feasible: bool
     point: Point
-    held: tuple[Held, ...]
+    held: tuple[ConstraintStanding, ...]
     nearest: list[int]
     readings: Scan
 
 
-def judged(problem: Problem, candidates: Candidates, index: int | None = None) -> Judged:
+def judged(problem: GoalOnRows, candidates: Candidates, index: int | None = None) -> QuickValue:
     """Look at every candidate; choose the best; say what is reachable and what binds.
 
     With ``index`` that one is taken.
@@ -78,10 +78,10 @@ def judged(problem: Problem, candidates: Candidates, index: int | None = None) -
     plain = [not c.right.needs() for c in problem.constraints]
     reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]
     held = problem.held(point, reachable, alone, binding)
-    return Judged(index, feasible, point, held, nearest, readings)
+    return QuickValue(index, feasible, point, held, nearest, readings)
 
 
-def _point(problem: Problem, candidates: Candidates, index: int) -> Point:
+def _point(problem: GoalOnRows, candidates: Candidates, index: int) -> Point:
     env = {}
     for leaf in problem.leaves():
         state = candidates.state(leaf, index, index + 1)
@@ -95,7 +95,7 @@ def _improves_without(readings: Scan, j: int, index: int) -> bool:
     return best is not None and bool(readings.merit[best] > readings.merit[index] + SLACK)
 
 
-def _frontier(problem: Problem, sweep: Sweep, readings: Scan, also: list[int]) -> Frontier:
+def _frontier(problem: GoalOnRows, sweep: Sweep, readings: Scan, also: list[int]) -> Frontier:
     """The trade-off at some hundred candidates, the chosen one among them."""
     indices = np.union1d(spread_over(sweep.size), np.array(also, np.int64))
     env = {leaf: sweep.at(leaf, indices) for leaf in problem.leaves()}
@@ -136,7 +136,7 @@ def quick_point(goal: Goal, columns: Columns) -> Point:
     goal = lower(goal)
     if goal.objective.needs() <= {"scores"} and not goal.constraints:
         return Point(float(measure(goal.objective, columns).value()), (), ())
-    problem = Problem.meet(goal, columns)
+    problem = GoalOnRows.meet(goal, columns)
     if columns.task.kind == "binary":
         return best_threshold(problem)[0]
     scores = np.asarray(columns.scores)

@@ -17,7 +17,7 @@ from setpoint.goals import Goal
 from setpoint.rules.abstention import Selector, tune_band, tune_sure
 from setpoint.rules.class_offsets import decide_classes, search_offsets
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.one_threshold import tune_threshold
 from setpoint.rules.rule import KINDS
 from setpoint.rules.threshold_blocks import EXACT, group_blocks, label_blocks, search
@@ -55,7 +55,7 @@ def choose(
         raise KindError('head= belongs to kind="abstain" with by="rl_geo_m"')
     if kind == "abstain":  # so that what is not defined where rows abstain is refused
         columns = replace(columns, abstained=np.zeros(columns.size, bool))
-    problem = Problem.meet(goal, columns, abstaining=kind == "abstain")
+    problem = GoalOnRows.meet(goal, columns, abstaining=kind == "abstain")
     if kind == "abstain" and columns.task.kind == "binary":
         if by is not None:
             raise KindError(f'by="{by}": a binary rule abstains in a band of scores; leave by= out')
@@ -135,11 +135,11 @@ def _group_column(columns: Columns, by: str | None) -> str:
 # --- rules other than one threshold -------------------------------------------------------------
 
 
-def _tune_blocks(problem: Problem, blocks: list, by: str | None) -> DecisionRule:
+def _tune_blocks(problem: GoalOnRows, blocks: list, by: str | None) -> DecisionRule:
     """One threshold per block; what is reachable and binding is searched in the same way."""
     places, how = search(problem, blocks)
 
-    def rule_at(p: Problem, found: list[int]) -> tuple[Point, tuple]:
+    def rule_at(p: GoalOnRows, found: list[int]) -> tuple[Point, tuple]:
         pairs = zip(blocks, found, strict=True)
         thresholds = tuple((b.name, float(b.sweep.thresholds[i])) for b, i in pairs)
         return p.judge(_decided(p.columns, thresholds, by)), thresholds
@@ -164,11 +164,11 @@ def _tune_blocks(problem: Problem, blocks: list, by: str | None) -> DecisionRule
     return problem.rule(kind, point, held, thresholds=thresholds, by=by, search=how)
 
 
-def _gain(problem: Problem, a: Point, b: Point) -> float:
+def _gain(problem: GoalOnRows, a: Point, b: Point) -> float:
     return problem.goal.sign * ((a.value or 0.0) - (b.value or 0.0))
 
 
-def _pull(problem: Problem) -> Problem:
+def _pull(problem: GoalOnRows) -> GoalOnRows:
     """The problem of meeting the one constraint as well as possible."""
     (constraint,) = problem.constraints
     apart = constraint.left - constraint.right
@@ -176,7 +176,7 @@ def _pull(problem: Problem) -> Problem:
         goal = Goal("minimize", abs(apart))
     else:
         goal = Goal("minimize" if constraint.op == "<=" else "maximize", apart)
-    return Problem(goal, problem.columns, goal.objective, ())
+    return GoalOnRows(goal, problem.columns, goal.objective, ())
 
 
 def _decided(columns: Columns, thresholds: tuple, by: str | None) -> Columns:
@@ -191,7 +191,7 @@ def _decided(columns: Columns, thresholds: tuple, by: str | None) -> Columns:
     return replace(columns, decided=scores >= cut)
 
 
-def _tune_offsets(problem: Problem, kind: str, seed: int) -> DecisionRule:
+def _tune_offsets(problem: GoalOnRows, kind: str, seed: int) -> DecisionRule:
     count = len(problem.columns.classes)
     if kind == "argmax":
         offsets, how = (0.0,) * count, "exact"
@@ -232,7 +232,7 @@ def _tune_top_k(goal: Goal, columns: Columns, top: AtK | None) -> DecisionRule:
     if columns.task.kind != "binary" or top.by is not None:
         raise GoalError("constraints beside precision_at_k need a binary task without queries")
     decided = replace(columns, decided=rule.decide(columns.scores))
-    problem = Problem.ground(goal, decided)
+    problem = GoalOnRows.ground(goal, decided)
     for text, constraint in zip(goal.constraints, problem.constraints, strict=True):
         leaves = [leaf for side in constraint.sides for leaf in side.leaves()]
         curves = [leaf for leaf in leaves if isinstance(leaf, Curve)]

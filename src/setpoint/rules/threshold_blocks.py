@@ -28,7 +28,7 @@ from setpoint.expressions.rows.row_events import (
     decided,
     not_actual,
 )
-from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.tradeoff_curve import spread_over
 
 FEW = 2_000_000  # combinations that are all looked at
@@ -95,7 +95,7 @@ def label_blocks(columns: Columns) -> list[Block]:
 class Terrain:
     """Every leaf's total at every position of every block, and the leaves no decision moves."""
 
-    def __init__(self, problem: Problem, blocks: Sequence[Block]) -> None:
+    def __init__(self, problem: GoalOnRows, blocks: Sequence[Block]) -> None:
         self.problem = problem
         self.sizes = tuple(b.sweep.size for b in blocks)
         self._constant: dict[Any, float] = {}
@@ -171,7 +171,7 @@ class Mesh:
         return moved
 
 
-def search(problem: Problem, blocks: Sequence[Block]) -> tuple[list[int], str]:
+def search(problem: GoalOnRows, blocks: Sequence[Block]) -> tuple[list[int], str]:
     """The best position of each block, and how it was searched."""
     terrain = Terrain(problem, blocks)
     start = [0] * len(blocks)
@@ -208,7 +208,7 @@ def _level(sweep: Sweep, of: Event, given: Event) -> np.ndarray:
 class _Climb:
     """Improve one block, then two at a time, until nothing moves."""
 
-    problem: Problem
+    problem: GoalOnRows
     terrain: Terrain
 
     def rank(self, place: Sequence[int]) -> tuple:

@@ -1,6 +1,6 @@
 """Solvers: they move tensors and know nothing of metrics."""
 
-from setpoint.programs.constrained_problem import Problem
+from setpoint.programs.constrained_problem import ConstrainedProblem
 from setpoint.solvers.augmented import AugmentedLagrangian
 from setpoint.solvers.batched import minimize_batched
 from setpoint.solvers.exact_penalty import ExactPenalty, Round
@@ -8,7 +8,7 @@ from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.kkt import Kkt, kkt
 from setpoint.solvers.mixture import best_feasible, best_mixture
 from setpoint.solvers.primal_dual import PrimalDual
-from setpoint.solvers.result import Multipliers, Progress, Result, Solution
+from setpoint.solvers.result import Multipliers, Result, Solution, SolverProgress
 from setpoint.solvers.solve import minimize
 from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 from setpoint.solvers.table import SOLVERS
@@ -21,8 +21,8 @@ __all__ = [
     "Kkt",
     "Multipliers",
     "PrimalDual",
-    "Problem",
-    "Progress",
+    "ConstrainedProblem",
+    "SolverProgress",
     "Result",
     "Round",
     "Solution",

@@ -31,7 +31,13 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import is_real
-from setpoint.programs.constrained_problem import Bounds, Problem, Variables, alike, variables
+from setpoint.programs.constrained_problem import (
+    Bounds,
+    ConstrainedProblem,
+    Variables,
+    alike,
+    variables,
+)
 from setpoint.solvers.box_projection import project, started
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.kkt import Kkt, kkt
@@ -47,11 +53,11 @@ CHEAP = 32  #: active constraints up to which each round asks whether it has com
 Judge = Callable[[Any], Any]
 
 
-class Run:
+class PenaltyRun:
     """What is under way; it changes, and :meth:`state` is all of it."""
 
     def __init__(
-        self, solver: ExactPenalty, problem: Problem, x: Variables, judge: Judge | None
+        self, solver: ExactPenalty, problem: ConstrainedProblem, x: Variables, judge: Judge | None
     ) -> None:
         self.solver, self.problem, self.judge, self.like = solver, problem, judge, x
         if not variables(x) or not all(
@@ -426,7 +432,7 @@ class ExactPenalty:
 
     def solve(
         self,
-        problem: Problem,
+        problem: ConstrainedProblem,
         x: Variables,
         *,
         resume: Any = None,
@@ -464,7 +470,7 @@ class ExactPenalty:
                 "the exact penalty descends the constraints as they are; a problem with noise or "
                 "proxies is for PrimalDual"
             )
-        run = Run(self, problem, x, judge)
+        run = PenaltyRun(self, problem, x, judge)
         run.begin(weights) if resume is None else run.take_up(resume)
         last = self.rounds if until is None else min(until, self.rounds)
         while run.round < last and not run.ended:

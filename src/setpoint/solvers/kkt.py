@@ -34,7 +34,13 @@ import torch
 from scipy.optimize import lsq_linear
 from torch import Tensor
 
-from setpoint.programs.constrained_problem import Bounds, Problem, Variables, alike, variables
+from setpoint.programs.constrained_problem import (
+    Bounds,
+    ConstrainedProblem,
+    Variables,
+    alike,
+    variables,
+)
 from setpoint.solvers.box_projection import project
 
 # The forces that come nearest to a balance: least squares over a box, one-sided at bounds.
@@ -210,7 +216,7 @@ class Kkt:
 
 
 def kkt(
-    problem: Problem,
+    problem: ConstrainedProblem,
     x: Variables,
     weights: Any,
     *,
@@ -393,7 +399,7 @@ def _resting(
     return Resting(torch.cat(lows), torch.cat(highs)), torch.cat(gaps)
 
 
-def _tangent(problem: Problem, x: Variables, g: Tensor, tolerance: float) -> Counted:
+def _tangent(problem: ConstrainedProblem, x: Variables, g: Tensor, tolerance: float) -> Counted:
     """r̂ for any convex set, from a short step and back: (x − Π(x − τ r)) / τ."""
     parts = variables(x)
     sizes = [part.numel() for part in parts]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import is_real
-from setpoint.programs.constrained_problem import Problem
+from setpoint.programs.constrained_problem import ConstrainedProblem
 from setpoint.programs.duals import Additive, Dual, Equal, one_sided
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.mixture import best_feasible, excess
@@ -69,7 +69,12 @@ class PrimalDual:
                 raise KindError(f"{name}={x!r}: a number, 0 or more")
 
     def solve(
-        self, problem: Problem, x: Tensor, *, resume: Any = None, until: int | None = None
+        self,
+        problem: ConstrainedProblem,
+        x: Tensor,
+        *,
+        resume: Any = None,
+        until: int | None = None,
     ) -> Solution:
         """Solve from x, or go on from the ``state`` of an earlier solution.
 
@@ -117,14 +122,20 @@ class PrimalDual:
         }
         return self._solution(state, kept or [self._snapshot(problem, x.detach(), last)], equal)
 
-    def _given(self, problem: Problem, x: Tensor, step: int) -> tuple[Any, ...]:
+    def _given(self, problem: ConstrainedProblem, x: Tensor, step: int) -> tuple[Any, ...]:
         """The arguments of the problem's functions at a step."""
         if not problem.noisy:
             return (x,)
         return x, torch.Generator(x.device).manual_seed(self.seed + step)
 
     def _step(
-        self, problem: Problem, x: Tensor, optimiser: Any, dual: Tensor, step: int, equal: Equal
+        self,
+        problem: ConstrainedProblem,
+        x: Tensor,
+        optimiser: Any,
+        dual: Tensor,
+        step: int,
+        equal: Equal,
     ) -> tuple[Tensor, Tensor, Tensor]:
         given = self._given(problem, x, step)
         f = problem.objective(*given)
@@ -144,7 +155,9 @@ class PrimalDual:
         self.primal.step(optimiser, step, self.steps)
         return dual, f.detach(), v
 
-    def _snapshot(self, problem: Problem, x: Tensor, step: int) -> tuple[float, Any, Tensor]:
+    def _snapshot(
+        self, problem: ConstrainedProblem, x: Tensor, step: int
+    ) -> tuple[float, Any, Tensor]:
         given = self._given(problem, x, step)
         with torch.no_grad():
             f, (v, _) = problem.objective(*given), problem.violations(*given)

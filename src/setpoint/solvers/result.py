@@ -77,7 +77,7 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class SolverProgress:
     """What a callback is told after a step.
 
     Attributes

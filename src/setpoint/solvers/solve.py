@@ -18,9 +18,9 @@ from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import is_real
 from setpoint.solvers.augmented import AugmentedLagrangian
 from setpoint.solvers.augmented.augmented_lagrangian import solved
-from setpoint.solvers.result import Multipliers, Progress, Result
+from setpoint.solvers.result import Multipliers, Result, SolverProgress
 from setpoint.solvers.sqp import quadratic_program as quadratic
-from setpoint.solvers.sqp.bfgs_sqp import Run, Settings
+from setpoint.solvers.sqp.bfgs_sqp import SqpRun, SqpSettings
 from setpoint.solvers.sqp.functions import Functions, host
 from setpoint.solvers.sqp.penalty_inner_solver import FULL, MEMORY
 from setpoint.solvers.sqp.steering import Box
@@ -49,7 +49,7 @@ def minimize(
     max_seconds: float | None = None,
     hessian: str | int = "auto",
     qp: str = "auto",
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callable[[SolverProgress], Any] | None = None,
     resume: dict[str, Any] | None = None,
     seed: int = 0,
 ) -> Result:
@@ -86,7 +86,7 @@ def minimize(
     qp : {"auto", "daqp", "piqp"}
         What solves the quadratic programs.
     callback : callable, optional
-        Told a :class:`Progress` after each step; what is true of its answer ends the run.
+        Told a :class:`SolverProgress` after each step; what is true of its answer ends the run.
     resume : dict, optional
         The ``state`` of an earlier result of the same problem: it goes on as if never stopped.
         Iterations and evaluations count on from there, limits included; seconds begin anew.
@@ -144,7 +144,7 @@ def minimize(
         )
     if qp not in quadratic.SOLVERS:
         raise KindError(f"qp={qp!r}: one of {', '.join(quadratic.SOLVERS)}")
-    settings = Settings(
+    settings = SqpSettings(
         (ROUGH if functions.rounded else EXACT) if tolerance is None else tolerance,
         (ROUGH / 100 if functions.rounded else EXACT) if feasibility is None else feasibility,
         _memory(hessian, len(functions.first)),
@@ -156,10 +156,12 @@ def minimize(
         math.inf if max_evaluations is None else max_evaluations,
         math.inf if max_seconds is None else max_seconds,
     )
-    return _sqp(Run(functions, box, settings, limits), reason, callback, resume)
+    return _sqp(SqpRun(functions, box, settings, limits), reason, callback, resume)
 
 
-def _sqp(run: Run, reason: str, callback: Callable[[Progress], Any] | None, resume: Any) -> Result:
+def _sqp(
+    run: SqpRun, reason: str, callback: Callable[[SolverProgress], Any] | None, resume: Any
+) -> Result:
     """The run, to its end or to Ctrl-C."""
     functions, memory = run.functions, run.settings.memory
     try:
@@ -178,7 +180,7 @@ def _sqp(run: Run, reason: str, callback: Callable[[Progress], Any] | None, resu
     return _result(run, plan)
 
 
-def _result(run: Run, plan: str) -> Result:
+def _result(run: SqpRun, plan: str) -> Result:
     functions, best, k = run.functions, run.best, run.functions.count[0]
     found = run.concluded()
     n, m = len(functions.first), len(best.v)

@@ -26,7 +26,7 @@ BOLD = 0.95  #: the largest stake, as a share of what can be lost
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BoundedRows:
     """Rows of (N, D) in the order of the bets, as blocks; z = N − c D for a bound c.
 
     Attributes
@@ -44,7 +44,7 @@ class Rows:
     edges: np.ndarray
 
     @classmethod
-    def counted(cls, pairs: np.ndarray, which: np.ndarray) -> Rows:
+    def counted(cls, pairs: np.ndarray, which: np.ndarray) -> BoundedRows:
         """Rows that are one of a few pairs; ``which`` says which, in order."""
         edges = _edges(which.size)
         block = np.repeat(np.arange(edges.size - 1), np.diff(edges))
@@ -52,7 +52,7 @@ class Rows:
         return cls(pairs, flat.reshape(edges.size - 1, len(pairs)).astype(float), edges)
 
     @classmethod
-    def single(cls, pairs: np.ndarray) -> Rows:
+    def single(cls, pairs: np.ndarray) -> BoundedRows:
         """Rows that each have a pair of their own."""
         return cls(pairs, None, _edges(len(pairs)))
 
@@ -66,7 +66,7 @@ def _edges(n: int) -> np.ndarray:
     return np.unique(np.linspace(0, n, min(n, BLOCKS) + 1).round().astype(np.int64))
 
 
-def wins(rows: Rows, c: Array, sign: int, loss: Array, delta: float) -> np.ndarray:
+def wins(rows: BoundedRows, c: Array, sign: int, loss: Array, delta: float) -> np.ndarray:
     """For each bound c, whether the bets prove sign · (E[N] − c E[D]) > 0 at level δ.
 
     Parameters

@@ -16,7 +16,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 
 
-class Rows(NamedTuple):
+class TrainingRows(NamedTuple):
     """Some rows: what goes into the model, what should come out, and their numbers among all."""
 
     inputs: Any
@@ -34,10 +34,10 @@ class Batches(ABC):
         """Batches in an epoch."""
 
     @abstractmethod
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[TrainingRows]:
         """The batches of an epoch from the given one on."""
 
-    def held(self) -> Rows | None:
+    def held(self) -> TrainingRows | None:
         """The rows of this process, where they are in memory."""
         return None
 
@@ -58,7 +58,7 @@ class InMemory(Batches):
         Rank and number of processes: each takes its rows of every batch.
     """
 
-    rows: Rows
+    rows: TrainingRows
     size: int
     share: tuple[int, int] = (0, 1)
 
@@ -71,22 +71,22 @@ class InMemory(Batches):
     def count(self) -> int:
         return max(1, -(-len(self.rows.target) // self.size))
 
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[TrainingRows]:
         generator = torch.Generator().manual_seed(mixed(seed, epoch))
         n, k = len(self.rows.target), self.count()
         order = torch.randperm(n, generator=generator).to(self.rows.target.device)
         rank, world = self.share
         for i in range(start, k):
             part = order[i * n // k : (i + 1) * n // k][rank::world]
-            rows = Rows(*(taken(column, part) for column in self.rows))
+            rows = TrainingRows(*(taken(column, part) for column in self.rows))
             yield rows if rows.index is not None else rows._replace(index=part)
 
-    def held(self) -> Rows | None:
+    def held(self) -> TrainingRows | None:
         rank, world = self.share
         if world == 1:
             return self.rows
         part = torch.arange(rank, len(self.rows.target), world, device=self.rows.target.device)
-        return Rows(*(taken(column, part) for column in self.rows))
+        return TrainingRows(*(taken(column, part) for column in self.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Loaded(Batches):
     def count(self) -> int:
         return len(self.loader)
 
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[TrainingRows]:
         for holder in (self.loader, getattr(self.loader, "sampler", None)):
             generator = getattr(holder, "generator", None)
             if isinstance(generator, torch.Generator):
@@ -120,15 +120,15 @@ class Loaded(Batches):
             if i >= start:
                 yield self._rows(batch)
 
-    def _rows(self, batch: Any) -> Rows:
+    def _rows(self, batch: Any) -> TrainingRows:
         if isinstance(batch, Mapping):
-            batch = tuple(batch.get(name) for name in Rows._fields)
+            batch = tuple(batch.get(name) for name in TrainingRows._fields)
         if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 5:
             raise KindError(
                 "a loader must give (inputs, target), then perhaps weight, group and index; "
                 f"got {type(batch).__name__}"
             )
-        return Rows(*(moved(part, self.device) for part in batch))
+        return TrainingRows(*(moved(part, self.device) for part in batch))
 
 
 def taken(column: Any, part: Tensor) -> Any:

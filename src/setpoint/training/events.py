@@ -8,14 +8,14 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Event:
+class TrainingEvent:
     """Something that happened in a run."""
 
     phase: str
 
 
 @dataclass(frozen=True)
-class Started(Event):
+class Started(TrainingEvent):
     """A run begins, or goes on after an interruption.
 
     Attributes
@@ -34,7 +34,7 @@ class Started(Event):
 
 
 @dataclass(frozen=True)
-class Stepped(Event):
+class Stepped(TrainingEvent):
     """One step is done."""
 
     step: int
@@ -42,7 +42,7 @@ class Stepped(Event):
 
 
 @dataclass(frozen=True)
-class EpochDone(Event):
+class EpochDone(TrainingEvent):
     """An epoch is done and judged.
 
     Attributes
@@ -65,7 +65,7 @@ class EpochDone(Event):
 
 
 @dataclass(frozen=True)
-class Stopped(Event):
+class Stopped(TrainingEvent):
     """A run ends; ``reason`` is a sentence."""
 
     reason: str
@@ -73,4 +73,4 @@ class Stopped(Event):
     best_epoch: int
 
 
-Listener = Callable[[Event], None]
+Listener = Callable[[TrainingEvent], None]

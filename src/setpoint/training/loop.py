@@ -33,25 +33,25 @@ from setpoint.training.checkpoint import (
     set_random_state,
 )
 from setpoint.training.distributed import rank, world_size
-from setpoint.training.events import EpochDone, Event, Listener, Started, Stepped, Stopped
+from setpoint.training.events import EpochDone, Listener, Started, Stepped, Stopped, TrainingEvent
 
 #: modules whose outputs differ from one reading to the next
 CHANGEABLE = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.modules.batchnorm._BatchNorm)
 
 
 @dataclass(frozen=True)
-class Judged:
+class EpochVerdict:
     """What a judge says of a model: ``rank`` sorts (greater is better), ``shown`` is for people."""
 
     rank: tuple[float, ...]
     shown: dict[str, Any] = field(default_factory=dict)
 
 
-Judge = Callable[[nn.Module], Judged]
+Judge = Callable[[nn.Module], EpochVerdict]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TrainingPlan:
     """How to train.
 
     Parameters
@@ -107,7 +107,7 @@ class Trained:
     reason: str
     finished: bool
     best_epoch: int
-    verdict: Judged | None
+    verdict: EpochVerdict | None
     history: list[dict[str, Any]]
     steps: int
 
@@ -116,7 +116,7 @@ def train(
     model: nn.Module,
     loss: nn.Module,
     batches: Batches,
-    plan: Plan,
+    plan: TrainingPlan,
     judge: Judge | None = None,
     listener: Listener | None = None,
 ) -> Trained:
@@ -139,7 +139,7 @@ class _Run:
         model: nn.Module,
         loss: nn.Module,
         batches: Batches,
-        plan: Plan,
+        plan: TrainingPlan,
         judge: Judge | None,
         listener: Listener,
     ) -> None:
@@ -230,7 +230,7 @@ class _Run:
         self.tell(Stopped(plan.phase, reason, self.epoch, best_epoch))
         verdict = None
         if self.best is not None and self.best["rank"] is not None:
-            verdict = Judged(tuple(self.best["rank"]), dict(self.best["shown"]))
+            verdict = EpochVerdict(tuple(self.best["rank"]), dict(self.best["shown"]))
         return Trained(reason, finished, best_epoch, verdict, self.history, self.step)
 
     def ended(self) -> str | None:
@@ -320,12 +320,12 @@ class _Run:
         self.history.append(row)
         self.tell(EpochDone(self.plan.phase, self.epoch, mean, shown, better, seconds))
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: TrainingEvent) -> None:
         if rank() == 0:
             self.listener(event)
 
 
-def _agreed(judged: Judged | None) -> Judged | None:
+def _agreed(judged: EpochVerdict | None) -> EpochVerdict | None:
     """The first process's verdict, on every process."""
     if world_size() == 1:
         return judged
@@ -338,7 +338,7 @@ def _mean(losses: list[Any]) -> float:
     return math.fsum(float(x) for x in losses) / max(len(losses), 1)
 
 
-def _silent(event: Event) -> None:
+def _silent(event: TrainingEvent) -> None:
     del event
 
 

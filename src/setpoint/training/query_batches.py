@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.training.batches import Batches, Rows, mixed, taken
+from setpoint.training.batches import Batches, TrainingRows, mixed, taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class ByQuery(Batches):
     [[7], [3]]
     """
 
-    rows: Rows
+    rows: TrainingRows
     queries: int
     share: tuple[int, int] = (0, 1)
     order: Tensor = field(init=False)  #: (n,) rows by query
@@ -77,14 +77,14 @@ class ByQuery(Batches):
     def count(self) -> int:
         return max(1, -(-len(self.sizes) // self.queries))
 
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[Rows]:
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[TrainingRows]:
         generator = torch.Generator().manual_seed(mixed(seed, epoch))
         n, k = len(self.sizes), self.count()
         turn = torch.randperm(n, generator=generator).to(self.order.device)
         rank, world = self.share
         for i in range(start, k):
             part = self._rows_of(turn[i * n // k : (i + 1) * n // k][rank::world])
-            yield Rows(*(taken(column, part) for column in self.rows))
+            yield TrainingRows(*(taken(column, part) for column in self.rows))
 
     def _rows_of(self, queries: Tensor) -> Tensor:
         """The rows of some queries, one query behind the other."""

@@ -98,7 +98,7 @@ Held = dict[str, Tensor]
 EVERY = 100  #: calls before the totals are looked at
 
 
-class Watch:
+class LossWatch:
     """Calls so far, and the totals once noted down to be looked at. No part of the loss's state."""
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class RunningLoss(nn.Module):
         self.__dict__["_program"] = program  # found without the search through submodules
         self._constrained = program.start.numel() > 0
         self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
-        self._watch = Watch()
+        self._watch = LossWatch()
         self._views: Any = [], []
         self._plain = program.short is not None and self.memory > 0 and self.accumulate == 1
         self._brief = False  #: whether the first calls are over and the short way may be taken

@@ -9,7 +9,7 @@ from sklearn.metrics import precision_score, recall_score
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words, seconds_of
 from setpoint.cli.inputs.fit_table import Uses, read_given
 from setpoint.goals import Goal
@@ -62,7 +62,7 @@ def test_the_figures_are_those_of_scikit_learn(run_folder):
     rows, split = pd.read_csv(table), pd.read_csv(folder / "splits.csv")
     kept = rows[split["part"] == "certify"]
     decided = sp.load(folder).predict(kept.drop(columns="fraud"))
-    found = {f["name"]: f["value"] for f in Run.open(folder).figures}
+    found = {f["name"]: f["value"] for f in SavedRun.open(folder).figures}
     assert found["recall"] == pytest.approx(recall_score(kept["fraud"], decided), abs=1e-12)
     assert found["precision"] == pytest.approx(precision_score(kept["fraud"], decided), abs=1e-12)
 
@@ -72,7 +72,7 @@ def test_the_folder_is_whole_and_names_its_file(run_folder):
     names = {p.name for p in folder.iterdir()}
     assert {"report.html", "report.json", "rule.json", "models", "manifest.json"} <= names
     assert "work" not in names
-    facts = Run.open(folder).facts
+    facts = SavedRun.open(folder).facts
     assert (facts["source"], facts["target"], facts["positive"]) == ("known.csv", "fraud", "1")
     assert any("setpoint predict" in line for line in facts["usage"])
 
@@ -81,7 +81,7 @@ def test_json_is_one_object_of_what_was_written(fit):
     result, out = fit(people(), "--json", "--no-compare")
     assert result.stderr == ""
     data = json.loads(result.stdout)
-    run = Run.open(out)
+    run = SavedRun.open(out)
     assert data["status"] == run.status
     assert data["figures"][0]["value"] == run.figures[0]["value"]
     assert data["comparison"] is None
@@ -96,15 +96,15 @@ def test_a_goal_out_of_reach(fit):
     result, out = fit(noise, "--no-compare", goal="maximize recall subject to precision >= 0.999")
     assert result.exit_code == 3
     assert "PROVEN at 95%" not in result.stdout.replace("NOT PROVEN", "")
-    assert Run.open(out).status in ("NOT PROVEN", "REFUTED", "NOT FEASIBLE")
-    if Run.open(out).status == "NOT FEASIBLE":
+    assert SavedRun.open(out).status in ("NOT PROVEN", "REFUTED", "NOT FEASIBLE")
+    if SavedRun.open(out).status == "NOT FEASIBLE":
         assert "nearest reachable" in result.stdout
 
 
 def test_without_a_limit_there_is_nothing_to_prove(fit):
     result, out = fit(people(), "--no-compare", goal="maximize f1")
     assert result.exit_code == 0, result.stderr
-    assert Run.open(out).status == "NO CONSTRAINT"
+    assert SavedRun.open(out).status == "NO CONSTRAINT"
     assert "the goal sets no limit" in " ".join(result.stdout.split())
 
 
@@ -167,7 +167,7 @@ def test_several_labels(fit):
     options = ("--task", "multilabel", "--no-compare")
     result, out = fit(table, *options, goal="maximize macro(f1)", target="fraud,old")
     assert result.exit_code == 0, result.stderr
-    assert Run.open(out).target == ("fraud", "old")
+    assert SavedRun.open(out).target == ("fraud", "old")
 
 
 def test_truth_values_turned_round(fit):
@@ -175,7 +175,7 @@ def test_truth_values_turned_round(fit):
     result, out = fit(table, "--positive", "false", "--no-compare")
     assert result.exit_code in (0, 3), result.stderr
     assert "fraud = False is positive" in result.stdout
-    assert Run.open(out).facts["positive"] == "False"
+    assert SavedRun.open(out).facts["positive"] == "False"
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather", "tsv"])

@@ -10,7 +10,7 @@ from tests.cli.tables import QUICK, people
 
 import setpoint as sp
 from setpoint.cli.commands.compare import comparable
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -174,7 +174,7 @@ def test_other_rows_are_not_comparable(run, run_folder, tmp_path):
     people(300, 5).to_csv(path, index=False)
     args = ("--target", "fraud", "--goal", "maximize f1", *QUICK, "--no-compare")
     assert run("fit", path, *args, "--out", tmp_path / "r").exit_code == 0
-    runs = Run.open(run_folder[0]), Run.open(tmp_path / "r")
+    runs = SavedRun.open(run_folder[0]), SavedRun.open(tmp_path / "r")
     assert comparable(runs)[0] is False
     assert "the tables differ" in " ".join(
         run("compare", run_folder[0], tmp_path / "r").stdout.split()

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.fit import cross_fitting as portfolio
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -41,7 +41,7 @@ def test_a_finished_run_is_replaced_only_by_force(fit, tmp_path):
     assert "holds a finished run; say --force" in result.stderr
     assert (tmp_path / "run" / "manifest.json").read_bytes() == before
     assert fit("--no-compare", "--force", "--seed", "1").exit_code in (0, 3)
-    assert Run.open(tmp_path / "run").about["settings"]["random_state"] == 1
+    assert SavedRun.open(tmp_path / "run").about["settings"]["random_state"] == 1
 
 
 def test_a_folder_with_other_files_is_left_alone(fit, tmp_path):
@@ -60,8 +60,8 @@ class Stop:
     def __init__(self, monkeypatch, at):
         self.at, self.done = at, 0
         self.plain = portfolio._run
-        monkeypatch.setattr("setpoint.fit.members.Trees.fit", self._counting("Trees"))
-        monkeypatch.setattr("setpoint.fit.members.Linear.fit", self._counting("Linear"))
+        monkeypatch.setattr("setpoint.fit.members.TreesMember.fit", self._counting("Trees"))
+        monkeypatch.setattr("setpoint.fit.members.LinearMember.fit", self._counting("Linear"))
 
     def _counting(self, name):
         from setpoint.fit import members
@@ -85,7 +85,7 @@ def test_stopped_after_a_member_it_keeps_the_best_so_far_and_goes_on(fit, tmp_pa
     assert "run the same command to go on" in result.stderr
     assert "holds the best so far" in result.stderr
     out = tmp_path / "run"
-    assert Run.open(out).about["finished"] is False
+    assert SavedRun.open(out).about["finished"] is False
     assert sp.load(out).stack_.names == ("linear",)
     assert (out / "work").is_dir()
 
@@ -128,7 +128,7 @@ def test_a_finished_run_survives_a_refit_that_is_stopped(fit, tmp_path, monkeypa
     Stop(monkeypatch, at=5)
     assert fit("--force", "--seed", "3", model=quick).exit_code == 130
     assert (tmp_path / "run" / "manifest.json").read_bytes() == before
-    assert Run.open(tmp_path / "run").about["finished"] is True
+    assert SavedRun.open(tmp_path / "run").about["finished"] is True
 
 
 def test_a_mistake_found_late_leaves_nothing(fit, tmp_path, monkeypatch):

@@ -44,7 +44,7 @@ def test_weights_beyond_their_bound_are_refused_everywhere():
             sp.tune(
                 GOAL, y, s, sample_weight=w, prove=0.9, reference=rows(300, 1), weight_bound=bound
             )
-    bets = betting.Rows.single(np.array([[0.0, 5.0], [0.0, 5.0]]))
+    bets = betting.BoundedRows.single(np.array([[0.0, 5.0], [0.0, 5.0]]))
     with pytest.raises(sp.DataError, match="weight"):
         betting.wins(bets, np.array([0.5]), 1, np.array([0.1]), 0.1)
 

@@ -9,7 +9,7 @@ from tests.oracles.linear_instances import GOALS, instance
 import setpoint as sp
 from setpoint.fit.network.exact_run import fit_exact
 from setpoint.methods import Exact
-from setpoint.programs import Problem
+from setpoint.programs import ConstrainedProblem
 from setpoint.solvers import ExactPenalty, Sqp
 
 FEW = {"rounds": 10, "steps": 20, "walks": 50, "starts": 8}
@@ -72,7 +72,7 @@ def test_what_it_does_not_take():
 
 def test_a_penalty_whose_rounds_are_solved_by_sqp():
     """A regulariser, a bound, an equation and a variable that stays, against SLSQP."""
-    problem = Problem(
+    problem = ConstrainedProblem(
         objective=lambda x: (x[0] - 2).square().sum(),
         constraints=lambda x: x[0].sum().reshape(1) - 1,
         equations=lambda x: (x[0][0] - x[1]).reshape(1),
@@ -99,10 +99,10 @@ def test_a_penalty_whose_rounds_are_solved_by_sqp():
 
 
 def test_sqp_refuses_what_it_cannot_keep():
-    problem = Problem(lambda x: x.sum(), project=lambda x: x)
+    problem = ConstrainedProblem(lambda x: x.sum(), project=lambda x: x)
     with pytest.raises(sp.DataError, match="no box"):
         Sqp().descend(problem, torch.zeros(2), torch.zeros(0))
     with pytest.raises(sp.DataError, match="2,001 constraints"):
-        Sqp().descend(Problem(lambda x: x.sum()), torch.zeros(2), torch.zeros(2001))
+        Sqp().descend(ConstrainedProblem(lambda x: x.sum()), torch.zeros(2), torch.zeros(2001))
     with pytest.raises(sp.KindError, match="qp"):
         Sqp(qp="osqp")

@@ -19,8 +19,8 @@ from setpoint.methods.exact.row_store import Shelf, found_on_device
 from setpoint.methods.exact.step_tie import apart, exceeds, falls_short
 from setpoint.solvers import FirstOrder
 from setpoint.surrogates import Annealed
-from setpoint.training.batches import InMemory, Loaded, Rows
-from setpoint.training.loop import Plan, train
+from setpoint.training.batches import InMemory, Loaded, TrainingRows
+from setpoint.training.loop import TrainingPlan, train
 from setpoint.training.running_loss import RunningLoss
 
 GROUPS = Task.binary(groups={"g": ["x", "y"]})
@@ -558,9 +558,9 @@ def two_kinds(n, seed=0):
 def test_batches_know_the_numbers_of_their_rows():
     x, y = two_kinds(50)
     for share in ((0, 1), (1, 3)):
-        for rows in InMemory(Rows(x, y), 12, share).epoch(0, 0):
+        for rows in InMemory(TrainingRows(x, y), 12, share).epoch(0, 0):
             assert torch.equal(rows.inputs, x[rows.index])
-    given = InMemory(Rows(x, y, index=torch.arange(50) + 100), 50)
+    given = InMemory(TrainingRows(x, y, index=torch.arange(50) + 100), 50)
     assert next(given.epoch(0, 0)).index.min() == 100
     loader = [(x[:4], y[:4], None, None, torch.arange(4)), {"inputs": x, "target": y, "index": y}]
     first, second = Loaded(loader, torch.device("cpu")).epoch(0, 0)
@@ -579,8 +579,8 @@ def test_it_finds_what_cross_entropy_does_not():
     torch.nn.init.zeros_(model[0].bias)
     loss = made("fpor", len(y), steps=epochs * 8, double=False)
     solver = FirstOrder(0.05, "adam", weight_decay=0.0, final=0.0)
-    plan = Plan(solver=solver, epochs=epochs, patience=epochs)
-    train(model, loss, InMemory(Rows(x, y), size), plan)
+    plan = TrainingPlan(solver=solver, epochs=epochs, patience=epochs)
+    train(model, loss, InMemory(TrainingRows(x, y), size), plan)
     decided = (model(x) >= 0).detach()
     precision = float(y[decided].mean())
     recall = float(y[decided].sum() / y.sum())
@@ -606,8 +606,8 @@ def test_a_loop_that_was_interrupted_ends_alike(tmp_path):
         torch.manual_seed(1)
         model = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Flatten(0))
         loss = made("fpor", 200, double=False)
-        plan = Plan(epochs=epochs, checkpoint=checkpoint, every=1)
-        train(model, loss, InMemory(Rows(x, y), 50), plan)
+        plan = TrainingPlan(epochs=epochs, checkpoint=checkpoint, every=1)
+        train(model, loss, InMemory(TrainingRows(x, y), 50), plan)
         return model, loss
 
     model, loss = trained(6)

@@ -17,12 +17,11 @@ from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.implicit.implicit import multipliers
 from setpoint.methods.implicit.level_thresholds import best_threshold, level_thresholds, tail
 from setpoint.methods.implicit.threshold_search import search_shifts, search_slots
-from setpoint.methods.implicit.threshold_tracker import Pool, Rows
+from setpoint.methods.implicit.threshold_tracker import Pool, TrackedRows
 from setpoint.methods.portfolio import EFFORTS, entries
 from setpoint.solvers import FirstOrder
-from setpoint.training.batches import InMemory
-from setpoint.training.batches import Rows as Taken
-from setpoint.training.loop import Plan, train
+from setpoint.training.batches import InMemory, TrainingRows
+from setpoint.training.loop import TrainingPlan, train
 
 SCORES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
 GROUPS = sp.Task.binary(groups={"g": ["a", "b"]})
@@ -206,7 +205,8 @@ def test_a_pool_holds_the_newest_rows(sizes, size):
     for n in sizes:
         new = torch.arange(len(seen), len(seen) + n) + 1.0
         pool.push(
-            Rows(new[:size], torch.zeros(min(n, size)).long(), torch.ones(min(n, size))), size
+            TrackedRows(new[:size], torch.zeros(min(n, size)).long(), torch.ones(min(n, size))),
+            size,
         )
         seen += new[:size].tolist()
     held = pool.rows(size)
@@ -313,8 +313,8 @@ def test_thresholds_are_refreshed_from_all_rows_in_evaluation_mode():
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(3, 1, bias=False))
     loss = sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", every=1000, warmup=0)
-    plan = Plan(solver=FirstOrder(1e-9, weight_decay=0), epochs=2)
-    run = train(model, loss, InMemory(Taken(x, y), 100), plan)
+    plan = TrainingPlan(solver=FirstOrder(1e-9, weight_decay=0), epochs=2)
+    run = train(model, loss, InMemory(TrainingRows(x, y), 100), plan)
     with torch.no_grad():
         scores = model.eval()(x)[:, 0]
     cut = run.history[-1]["threshold"]
@@ -451,7 +451,7 @@ def test_following_is_refused_where_a_second_reading_differs():
     loss = sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", follow=True)
     z, y = rows(50)
     with pytest.raises(KindError, match="Dropout"):
-        train(model, loss, InMemory(Taken(z[:, None], y), 25), Plan(epochs=1))
+        train(model, loss, InMemory(TrainingRows(z[:, None], y), 25), TrainingPlan(epochs=1))
 
 
 def test_recover_reads_a_part_of_a_curve_in_its_own_units():

@@ -8,7 +8,7 @@ from tests.reports import cases
 import setpoint as sp
 from setpoint.reports import (
     Check,
-    Scored,
+    ScoredRows,
     drift,
     duplicates,
     few_positives,
@@ -208,7 +208,7 @@ def test_a_threshold_of_many_rows_is_stable_and_of_few_is_not(folds):
         y, s = cases.rows(n, seed, share=0.3)
         rule = sp.tune("maximize recall subject to precision >= 0.9", y, s)
         fold = np.arange(n) % 5 if folds else None
-        return unstable_threshold(Scored("out-of-fold", y, s, fold=fold), rule)
+        return unstable_threshold(ScoredRows("out-of-fold", y, s, fold=fold), rule)
 
     assert check(20_000).status == "passed"
     assert [check(60, seed).status for seed in range(8)].count("look") >= 6
@@ -219,7 +219,7 @@ def test_a_jackknife_is_near_the_bootstrap():
     y, s = cases.rows(20_000, 0, share=0.3)
     rule = sp.tune("maximize recall subject to precision >= 0.9", y, s)
     both = [
-        unstable_threshold(Scored("out-of-fold", y, s, fold=fold), rule).sentence
+        unstable_threshold(ScoredRows("out-of-fold", y, s, fold=fold), rule).sentence
         for fold in (np.arange(20_000) % 20, None)
     ]
     a, b = (float(text.split("standard error ")[1].rstrip(").")) for text in both)
@@ -229,4 +229,4 @@ def test_a_jackknife_is_near_the_bootstrap():
 def test_rules_without_one_threshold_have_no_threshold_to_move():
     y, s = cases.rows(500, 0)
     rule = sp.tune("maximize coverage subject to selective_risk <= 0.2", y, s)
-    assert unstable_threshold(Scored("out-of-fold", y, s), rule).status == "not applicable"
+    assert unstable_threshold(ScoredRows("out-of-fold", y, s), rule).status == "not applicable"

@@ -8,7 +8,7 @@ from tests.reports import cases
 
 import setpoint as sp
 from setpoint.goals import Goal, lower
-from setpoint.reports import Scored
+from setpoint.reports import ScoredRows
 from setpoint.reports.sections.confusion import confusion
 from setpoint.reports.sections.groups import affected
 from setpoint.reports.sections.key_figures import key_figures
@@ -26,7 +26,7 @@ from setpoint.statistics.confidence_intervals import (
 def decided():
     y, s = cases.rows(2000, 5, share=0.2)
     rule = sp.tune("maximize recall subject to precision >= 0.8", y, s)
-    return y, s, rule, Scored("certify", y, s).decided_by(rule)
+    return y, s, rule, ScoredRows("certify", y, s).decided_by(rule)
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 7), (7, 7), (3, 10), (912, 1000)])
@@ -98,7 +98,7 @@ def test_weighted_key_figures_equal_scikit_learn(decided):
     y, s, rule, _ = decided
     w = np.random.default_rng(0).uniform(0.2, 3, len(y))
     p = s >= rule.threshold
-    columns = Scored("certify", y, s, weight=w).decided_by(rule)
+    columns = ScoredRows("certify", y, s, weight=w).decided_by(rule)
     found = {f.name: f for f in key_figures(rule.goal, columns)}
     assert found["recall"].value == pytest.approx(sk.recall_score(y, p, sample_weight=w))
     assert found["precision"].value == pytest.approx(sk.precision_score(y, p, sample_weight=w))
@@ -146,9 +146,9 @@ def test_band_is_the_exact_interval_at_each_threshold(decided):
 def test_integer_weights_count_rows_twice(decided):
     y, s, rule, _columns = decided
     w = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
-    weighted = curves(Scored("certify", y, s, weight=w).decided_by(rule))
+    weighted = curves(ScoredRows("certify", y, s, weight=w).decided_by(rule))
     many = np.repeat(np.arange(len(y)), w.astype(int))
-    plain = curves(Scored("certify", y[many], s[many]).decided_by(rule))
+    plain = curves(ScoredRows("certify", y[many], s[many]).decided_by(rule))
     at = np.linspace(0, 1, 50)
     a, b = (np.interp(at, c["roc"]["x"], c["roc"]["y"]) for c in (weighted, plain))
     assert np.allclose(a, b, atol=0.01)
@@ -164,7 +164,7 @@ def test_integer_weights_count_rows_twice(decided):
 def test_one_class_has_no_curve():
     y, s = np.zeros(50, bool), np.arange(50.0)
     rule = sp.tune(cases.GOAL, *cases.rows(500, 1))
-    columns = Scored("certify", y, s).decided_by(rule)
+    columns = ScoredRows("certify", y, s).decided_by(rule)
     assert curves(columns) is None
     assert reliability(columns) is None
     assert confusion(columns)["people"][1]["value"] is None
@@ -220,7 +220,7 @@ def test_calibration_of_true_probabilities_holds():
     p = random.beta(0.5, 2, 20_000)
     y = random.random(20_000) < p
     rule = sp.tune(cases.GOAL, y, p, task=sp.Task.binary(score="probability"))
-    made = reliability(Scored("certify", y, p).decided_by(rule))
+    made = reliability(ScoredRows("certify", y, p).decided_by(rule))
     assert made["probability"]
     assert sum(made["rows"]) == 20_000
     inside = [lo <= x <= hi for x, lo, hi in zip(made["x"], made["low"], made["high"], strict=True)]
@@ -233,7 +233,7 @@ def test_equal_scores_stand_in_one_group():
     y = np.tile([True, False, False], 100)
     s = np.repeat([0.1, 0.9], 150)
     rule = sp.tune(cases.GOAL, *cases.rows(500, 1))
-    made = reliability(Scored("certify", y, s).decided_by(rule))
+    made = reliability(ScoredRows("certify", y, s).decided_by(rule))
     assert made["x"] == [pytest.approx(0.1), pytest.approx(0.9)]
     assert made["y"] == [pytest.approx(1 / 3)] * 2
 
@@ -241,7 +241,7 @@ def test_equal_scores_stand_in_one_group():
 def test_groups_equal_counting_by_hand(decided):
     y, s, rule, _ = decided
     region = np.where(np.arange(len(y)) % 50 == 0, "isle", np.where(y, "a", "b"))
-    (table,) = affected(Scored("certify", y, s, {"region": region}).decided_by(rule))
+    (table,) = affected(ScoredRows("certify", y, s, {"region": region}).decided_by(rule))
     assert table["column"] == "region"
     by = {g["value"]: g for g in table["groups"]}
     p = s >= rule.threshold
@@ -260,7 +260,7 @@ def test_groups_equal_counting_by_hand(decided):
 def test_many_groups_are_capped(decided):
     y, s, rule, _ = decided
     many = {"shop": np.array([f"s{i % 45}" for i in range(len(y))])}
-    (table,) = affected(Scored("certify", y, s, many).decided_by(rule))
+    (table,) = affected(ScoredRows("certify", y, s, many).decided_by(rule))
     assert len(table["groups"]) == 30
     assert table["left_out"] == 15
 
@@ -277,7 +277,7 @@ def test_many_groups_are_capped(decided):
 def test_tradeoff_passes_through_the_rule(goal, panels):
     y, s = cases.rows(1500, 7, share=0.3)
     rule = sp.tune(goal, y, s)
-    columns = Scored("out-of-fold", y, s).decided_by(rule)
+    columns = ScoredRows("out-of-fold", y, s).decided_by(rule)
     goal = lower(Goal.parse(goal))
     made = tradeoff(goal, rule, [("out-of-fold", columns)], key_figures(goal, columns), [])
     assert len(made["panels"]) == panels

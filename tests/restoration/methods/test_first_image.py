@@ -8,9 +8,9 @@ import torch
 
 import setpoint as sp
 from setpoint.restoration.measurement.forward_model import Forward
-from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.iterate_history import IterateHistory
 from setpoint.restoration.measurement.noise import Gaussian
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 from setpoint.restoration.methods import first_image as rough
 from setpoint.restoration.methods.fmplug import WarmSearch
 from setpoint.restoration.methods.regularisers import LEVELS, prior_energy
@@ -57,7 +57,9 @@ def test_the_less_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_di
     other = torch.where(mask[:, None, None, None], noise, truth)
     by_rule = {"norm": outcome(ours, kernels), "level": outcome(other, kernels + 1)}
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule](task))
-    task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
+    task = RestorationTask(
+        y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, IterateHistory()
+    )
     image, unknowns = rough.warm_image(task, "best")
     torch.testing.assert_close(image, truth)
     torch.testing.assert_close(unknowns, kernels + 1.0 * ~mask[:, None])
@@ -74,7 +76,9 @@ def test_a_start_that_is_hardly_better_is_left(monkeypatch, digits_flow, held_di
         for rule, part in zip(("norm", "level"), parts, strict=True)
     }
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
-    task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
+    task = RestorationTask(
+        y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, IterateHistory()
+    )
     image, _ = rough.warm_image(task, "best")
     torch.testing.assert_close(image, parts[0] * truth)
 
@@ -84,7 +88,9 @@ def test_a_rule_is_a_start(monkeypatch, digits_flow, held_digits, rule):
     y = held_digits[:2]
     by_rule = {"norm": Outcome(y + 1), "level": Outcome(y + 2)}
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
-    task = Task(y, Forward(lambda x: x, y), digits_flow, Gaussian(0.05), 0, Watch())
+    task = RestorationTask(
+        y, Forward(lambda x: x, y), digits_flow, Gaussian(0.05), 0, IterateHistory()
+    )
     image, unknowns = rough.warm_image(task, rule)
     torch.testing.assert_close(image, by_rule[rule].image)
     assert unknowns is None
@@ -116,7 +122,9 @@ def test_a_start_that_is_no_number_is_left(monkeypatch, digits_flow, held_digits
     broken = Outcome(torch.full_like(truth, math.nan), unknowns=kernels)
     by_rule = {bad: broken, good: Outcome(truth, unknowns=kernels)}
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
-    task = Task(y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, Watch())
+    task = RestorationTask(
+        y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, IterateHistory()
+    )
     image, _ = rough.warm_image(task, "best")
     torch.testing.assert_close(image, truth)
 
@@ -161,7 +169,9 @@ def test_a_start_that_does_not_explain_y_has_no_share(digits_flow, held_digits):
 )
 def test_the_share_where_none_is_given(digits_flow, held_digits, start, copies, share):
     y = held_digits[:1]
-    task = Task(y, Forward(lambda x: x, y), digits_flow, Gaussian(0.1), 0, Watch())
+    task = RestorationTask(
+        y, Forward(lambda x: x, y), digits_flow, Gaussian(0.1), 0, IterateHistory()
+    )
     search = WarmSearch(task, copies, 0.25, y if start is None else start, None, None)
     assert search.share == share
 

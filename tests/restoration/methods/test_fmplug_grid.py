@@ -7,9 +7,9 @@ from tests.restoration.linear_cases import Velocity
 from tests.restoration.oracles import GaussianFlow, LinearGaussian, plugged_profile
 
 from setpoint.restoration.measurement.forward_model import Forward
-from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.iterate_history import IterateHistory
 from setpoint.restoration.measurement.noise import Gaussian
-from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.measurement.restoration_task import RestorationTask
 from setpoint.restoration.methods.first_image import rough
 from setpoint.restoration.methods.fmplug import fmplug
 from setpoint.restoration.priors.flow import FlowPrior
@@ -27,7 +27,7 @@ def problem(box):
     matrix = torch.tensor(row)
     prior = FlowPrior(Velocity(FLOW), shape=(1, 1, 3), range=box, steps=4, clip=False)
     forward = Forward(lambda x: x.flatten(1) @ matrix.T, y)
-    return Task(y, forward, prior, Gaussian(SIGMA), 0, Watch()), row
+    return RestorationTask(y, forward, prior, Gaussian(SIGMA), 0, IterateHistory()), row
 
 
 @pytest.mark.parametrize("box", [(-1.0, 1.0), (0.0, 1.0)])

@@ -11,7 +11,7 @@ import setpoint as sp
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
 from setpoint.restoration.priors.noise_schedule import linear
-from setpoint.restoration.priors.prior_training import Progress, flip, train_prior
+from setpoint.restoration.priors.prior_training import PriorTrainingProgress, flip, train_prior
 
 
 class Small(nn.Module):
@@ -98,14 +98,14 @@ def test_the_prior_comes_back_ready_to_use():
 
 
 def test_reports_come_every_few_steps_and_at_the_end():
-    seen: list[Progress] = []
+    seen: list[PriorTrainingProgress] = []
     briefly(callback=seen.append, every=8)
     assert [one.step for one in seen] == [8, 16, 20]
     assert all(one.steps == 20 and one.rate > 0 and np.isfinite(one.loss) for one in seen)
 
 
 def test_a_report_answered_with_false_ends_the_training():
-    seen: list[Progress] = []
+    seen: list[PriorTrainingProgress] = []
 
     def enough(progress):
         seen.append(progress)

@@ -350,7 +350,9 @@ def test_a_bundled_prior_makes_images_of_its_kind(name):
 
 
 def test_the_page_of_the_bundled_weights_says_what_their_cards_say():
-    page = (resources.files("setpoint.restoration") / "weights" / "README.md").read_text("utf-8")
+    page = (resources.files("setpoint.restoration.priors") / "weights" / "README.md").read_text(
+        "utf-8"
+    )
     for key, form in (
         ("weights", "{:,}"),
         ("images", "{:,}"),
@@ -363,6 +365,6 @@ def test_the_page_of_the_bundled_weights_says_what_their_cards_say():
 
 
 def test_the_bundled_weights_take_no_more_than_16_megabytes():
-    folder = resources.files("setpoint.restoration") / "weights"
+    folder = resources.files("setpoint.restoration.priors") / "weights"
     sizes = [len((folder / f"{name}.safetensors").read_bytes()) for name in BUNDLED]
     assert sum(sizes) <= 16_000_000

@@ -19,7 +19,7 @@ from setpoint.cli.display.rule_view import data_line, decided_facts
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, command, print_json
 from setpoint.cli.files.output_paths import refuse_existing, refuse_unwritable
 from setpoint.cli.files.rule_files import load_rule, load_seen
-from setpoint.cli.inputs.scored_table import Rows, labels_for, read_for, roles_of
+from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Confidence,
@@ -165,7 +165,12 @@ def _write(rule: DecisionRule, rule_file: Path, proof: Certificate, out: Path) -
 
 
 def _record(
-    rule: DecisionRule, proof: Certificate, rows: Rows, rule_file: Path, file: Path, out: Path
+    rule: DecisionRule,
+    proof: Certificate,
+    rows: ScoredTable,
+    rule_file: Path,
+    file: Path,
+    out: Path,
 ) -> dict[str, Any]:
     return {
         "goal": str(proof.goal),
@@ -185,7 +190,7 @@ def _show(
     screen: Screen,
     rule: DecisionRule,
     proof: Certificate,
-    rows: Rows,
+    rows: ScoredTable,
     rule_file: Path,
     file: Path,
     out: Path,
@@ -210,7 +215,7 @@ def _show(
 
 
 def _next_steps(
-    proof: Certificate, rows: Rows, rule_file: Path, out: Path
+    proof: Certificate, rows: ScoredTable, rule_file: Path, out: Path
 ) -> list[tuple[str, str]]:
     if proof.proven:
         kept, columns = shlex.quote(str(out)), rows.options("label", "score", "weight")

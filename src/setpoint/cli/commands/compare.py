@@ -14,10 +14,10 @@ from rich.text import Text
 from setpoint._core.errors import KindError
 from setpoint.cli.display.run_view import STYLES, span
 from setpoint.cli.display.terminal import Json, Screen, count, number, print_json
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words
-from setpoint.cli.inputs.run_scores import Columns, Scorer, take_rows
-from setpoint.cli.inputs.scored_table import Rows, labels_for
+from setpoint.cli.inputs.run_scores import OutputColumns, Scorer, take_rows
+from setpoint.cli.inputs.scored_table import ScoredTable, labels_for
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
 from setpoint.datasets import read_table
 from setpoint.decisions.comparison import Comparison
@@ -72,12 +72,12 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Open, score, print; see :class:`setpoint.decisions.referee.Bout`."""
-    runs = Run.open(first), Run.open(second)
+    runs = SavedRun.open(first), SavedRun.open(second)
     found = None
     if file is not None:
         wanted = runs[0].rule.goal if goal is None else Goal.parse(goal)
         label = None if target is None else [target]
-        found = _same_rows(runs, file, wanted, Columns(label, weight=weight, group=group))
+        found = _same_rows(runs, file, wanted, OutputColumns(label, weight=weight, group=group))
     elif goal is not None or target is not None or group or weight is not None:
         raise KindError("--goal, --target, --group and --weight belong to DATA; name the file.")
     if as_json:
@@ -89,7 +89,7 @@ def compare(
 # --- side by side -----------------------------------------------------------------------------
 
 
-def comparable(runs: Sequence[Run]) -> tuple[bool, str]:
+def comparable(runs: Sequence[SavedRun]) -> tuple[bool, str]:
     """Whether the figures of two runs can be held against each other, and why."""
     one, two = runs
     if one.about["fingerprint"] != two.about["fingerprint"]:
@@ -104,12 +104,12 @@ def comparable(runs: Sequence[Run]) -> tuple[bool, str]:
     return True, "the same rows and the same goal; the figures can be held against each other."
 
 
-def _proof_rows(run: Run) -> tuple[Any, ...]:
+def _proof_rows(run: SavedRun) -> tuple[Any, ...]:
     rows = next((r for r in run.report["rows"] if r["name"] == run.report["main"]), {})
     return run.report["main"], rows.get("rows"), rows.get("positives"), run.about["plan"]["how"]
 
 
-def _column(run: Run) -> dict[str, str]:
+def _column(run: SavedRun) -> dict[str, str]:
     """What is said of one run, by row of the table."""
     facts = run.facts
     said = {
@@ -137,7 +137,7 @@ def _column(run: Run) -> dict[str, str]:
     return {**said, "time": in_words(float(run.about["seconds"]))}
 
 
-def _model(run: Run) -> str:
+def _model(run: SavedRun) -> str:
     stack = run.about["stack"]
     pairs = zip(stack["names"], stack["weights"], strict=True)
     used = [(name, weight) for name, weight in pairs if weight > 0]
@@ -148,8 +148,8 @@ def _model(run: Run) -> str:
 
 def _show(
     screen: Screen,
-    runs: Sequence[Run],
-    found: tuple[Comparison, Rows, str] | None,
+    runs: Sequence[SavedRun],
+    found: tuple[Comparison, ScoredTable, str] | None,
     file: Path | None,
 ) -> None:
     one, two = (_column(run) for run in runs)
@@ -173,7 +173,7 @@ def _style(name: str, cell: str) -> str:
 
 
 def _same_facts(
-    compared: Comparison, rows: Rows, caution: str, file: str
+    compared: Comparison, rows: ScoredTable, caution: str, file: str
 ) -> list[tuple[str, str | Text]]:
     facts: list[tuple[str, str | Text]] = [
         ("Same rows", f"{file}: {count(compared.rows, 'row')}; judged by {compared.goal}"),
@@ -185,7 +185,7 @@ def _same_facts(
 
 
 def _record(
-    runs: Sequence[Run], found: tuple[Comparison, Rows, str] | None, file: Path | None
+    runs: Sequence[SavedRun], found: tuple[Comparison, ScoredTable, str] | None, file: Path | None
 ) -> dict[str, Any]:
     fine, why = comparable(runs)
     same = None
@@ -209,8 +209,8 @@ def _record(
 
 
 def _same_rows(
-    runs: Sequence[Run], file: Path, goal: Goal, columns: Columns
-) -> tuple[Comparison, Rows, str]:
+    runs: Sequence[SavedRun], file: Path, goal: Goal, columns: OutputColumns
+) -> tuple[Comparison, ScoredTable, str]:
     """Both runs decide the rows of a file; who won, by how much."""
     one, two = (run.rule.task for run in runs)
     if (one.kind, one.positive, one.classes) != (two.kind, two.positive, two.classes):
@@ -250,7 +250,7 @@ def _sentence(found: Comparison) -> str:
     return f"Not separable on these rows: {said}."
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _names(runs: Sequence[SavedRun]) -> list[str]:
     """What the runs are called: their folders, by the last name where that tells them apart."""
     last, whole = [run.folder.name for run in runs], [str(run.folder) for run in runs]
     if len(set(last)) == 2:
@@ -258,7 +258,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return whole if len(set(whole)) == 2 else [f"{whole[0]} (1)", f"{whole[1]} (2)"]
 
 
-def _classes(run: Run) -> str:
+def _classes(run: SavedRun) -> str:
     facts = run.facts
     if facts["positive"] is not None:
         return f"{facts['target']} = {facts['positive']}"

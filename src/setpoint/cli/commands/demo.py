@@ -15,15 +15,15 @@ from rich.text import Text
 
 from setpoint._core.errors import FileError
 from setpoint._core.files import write_text
-from setpoint.cli.commands.evaluate import Judged
-from setpoint.cli.commands.fit import Fitting, Made
-from setpoint.cli.commands.predict import Decided, Deciding, Wanted
+from setpoint.cli.commands.evaluate import EvaluatedRun
+from setpoint.cli.commands.fit import FitOutput, Fitting
+from setpoint.cli.commands.predict import Decided, Deciding, PredictOptions
 from setpoint.cli.display.run_view import show_outcome
 from setpoint.cli.display.terminal import Json, Screen, command, count, print_json
 from setpoint.cli.files.output_paths import make_folder
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.fit_table import Uses
-from setpoint.cli.inputs.run_scores import Columns, Scorer
+from setpoint.cli.inputs.run_scores import OutputColumns, Scorer
 from setpoint.cli.inputs.shared_options import Debug
 from setpoint.datasets import Dataset, load
 from setpoint.decisions import evaluate, tune
@@ -195,7 +195,7 @@ class _Demo:
         self._opening(len(known), len(new))
         made = self._fit()
         decided = self._predict()
-        judged = Judged.of(self.folder, self.out / "new.csv", Columns())
+        judged = EvaluatedRun.of(self.folder, self.out / "new.csv", OutputColumns())
         self._keep_scores(judged)
         with _working("a second look", self.quiet):
             look = second_look(self.data, LOOK, SEED)
@@ -252,7 +252,7 @@ class _Demo:
         for line in (f"$ {command()} {first}", *(f"    {words}" for words in more)):
             self.screen.line(Text(self.screen.say(line), "bold cyan"))
 
-    def _fit(self) -> Made:
+    def _fit(self) -> FitOutput:
         uses = Uses(target=(TARGET,))
         goal = Goal.parse(GOAL)
         fitting = Fitting(self.out / "wilt.csv", goal, uses, SETTINGS, quiet=self.quiet)
@@ -263,17 +263,17 @@ class _Demo:
 
     def _predict(self) -> Decided:
         new, out = self.out / "new.csv", self.out / "decisions.csv"
-        deciding = Deciding(Scorer.open(self.folder), new, Wanted())
+        deciding = Deciding(Scorer.open(self.folder), new, PredictOptions())
         found = deciding.write(out, lambda share: None)
-        return Decided(Run.open(self.folder), new, out, found)
+        return Decided(SavedRun.open(self.folder), new, out, found)
 
-    def _keep_scores(self, judged: Judged) -> None:
+    def _keep_scores(self, judged: EvaluatedRun) -> None:
         """Labels and scores of the new rows, for the commands that take scores from anywhere."""
         pairs = zip(judged.rows.y.tolist(), judged.rows.scores.tolist(), strict=True)
         lines = "".join(f"{label},{score!r}\n" for label, score in pairs)
         write_text(self.out / "scores.csv", "label,score\n" + lines)
 
-    def _closing(self, decided: Decided, judged: Judged, look: SecondLook) -> None:
+    def _closing(self, decided: Decided, judged: EvaluatedRun, look: SecondLook) -> None:
         screen, run = self.screen, self.folder
         self._typed(f"predict {run} {decided.file} \\", f"--out {decided.out}")
         decided.show(screen)

@@ -16,9 +16,9 @@ from setpoint.cli.display.rule_view import data_line, decided_facts, show_kept
 from setpoint.cli.display.run_view import STYLES
 from setpoint.cli.display.terminal import Code, Json, Screen, command, print_json
 from setpoint.cli.files.rule_files import load_rule
-from setpoint.cli.files.saved_run import Run
-from setpoint.cli.inputs.run_scores import Columns, scored_rows
-from setpoint.cli.inputs.scored_table import Rows, labels_for, read_for, roles_of
+from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.inputs.run_scores import OutputColumns, scored_rows
+from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Debug,
@@ -42,7 +42,7 @@ _SEEN = "these rows were part of the fit: what stands here are figures that flat
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class EvaluatedRun:
     """A run on other rows.
 
     Attributes
@@ -57,17 +57,17 @@ class Judged:
         Why there is none.
     """
 
-    run: Run
+    run: SavedRun
     file: Path
-    rows: Rows
+    rows: ScoredTable
     found: Evaluation
     proof: Certificate | None
     why: str
 
     @classmethod
-    def of(cls, folder: Path, file: Path, columns: Columns) -> Judged:
+    def of(cls, folder: Path, file: Path, columns: OutputColumns) -> EvaluatedRun:
         """Score, judge, test anew."""
-        run = Run.open(folder)
+        run = SavedRun.open(folder)
         scored = scored_rows(run, file, columns)
         rows = scored.rows
         y = labels_for(run.rule.task, rows)
@@ -145,7 +145,7 @@ class Judged:
         ]
 
 
-def _tested(run: Run, rows: Rows, y: Any) -> tuple[Certificate | None, str]:
+def _tested(run: SavedRun, rows: ScoredTable, y: Any) -> tuple[Certificate | None, str]:
     """A certificate of these rows, or why there is none."""
     rule = run.rule
     if not rule.goal.constraints or rule.kind == "top-k":
@@ -206,8 +206,8 @@ def evaluate(
 ) -> None:
     """Load, read, judge, print; see :func:`setpoint.evaluate`."""
     if rule_file.is_dir():
-        columns = Columns(label, score, scores, positive, weight, group, query)
-        judged = Judged.of(rule_file, file, columns)
+        columns = OutputColumns(label, score, scores, positive, weight, group, query)
+        judged = EvaluatedRun.of(rule_file, file, columns)
         if as_json:
             print_json(judged.record())
         else:
@@ -228,7 +228,7 @@ def evaluate(
 
 
 def _record(
-    rule: DecisionRule, found: Evaluation, rows: Rows, rule_file: Path, file: Path
+    rule: DecisionRule, found: Evaluation, rows: ScoredTable, rule_file: Path, file: Path
 ) -> dict[str, Any]:
     return {
         "goal": str(rule.goal),
@@ -245,7 +245,12 @@ def _record(
 
 
 def _show(
-    screen: Screen, rule: DecisionRule, found: Evaluation, rows: Rows, rule_file: Path, file: Path
+    screen: Screen,
+    rule: DecisionRule,
+    found: Evaluation,
+    rows: ScoredTable,
+    rule_file: Path,
+    file: Path,
 ) -> None:
     screen.line()
     screen.facts(
@@ -265,7 +270,7 @@ def _show(
     )
 
 
-def _promise(rule: DecisionRule, rows: Rows, rule_file: Path) -> list[tuple[str, str]]:
+def _promise(rule: DecisionRule, rows: ScoredTable, rule_file: Path) -> list[tuple[str, str]]:
     """What a figure is worth beside the certificate that the rule holds."""
     proof = rule.certificate
     if proof is None:

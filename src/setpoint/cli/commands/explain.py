@@ -22,7 +22,7 @@ from setpoint.cli.display.run_view import (
     verdict_text,
 )
 from setpoint.cli.display.terminal import Json, Screen, command, count, number, print_json
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug
 
@@ -56,14 +56,14 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """Open, print."""
-    run = Run.open(folder)
+    run = SavedRun.open(folder)
     if as_json:
         print_json(_record(run))
     else:
         _show(Screen.open(), run)
 
 
-def members(run: Run) -> list[dict[str, Any]]:
+def members(run: SavedRun) -> list[dict[str, Any]]:
     """Every model of the plan: why it entered, what it weighs, what became of it."""
     stack = run.about["stack"]
     weights = dict(zip(stack["names"], stack["weights"], strict=True))
@@ -79,7 +79,7 @@ def members(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _fate(run: Run, name: str, why: str, weights: dict[str, float]) -> str:
+def _fate(run: SavedRun, name: str, why: str, weights: dict[str, float]) -> str:
     """What became of a model, in words."""
     if weights.get(name, 0.0) > 0:
         return "decides alone" if len(_used(weights)) == 1 else "in the stack"
@@ -101,7 +101,7 @@ def _used(weights: dict[str, float]) -> list[str]:
     return [name for name, weight in weights.items() if weight > 0]
 
 
-def _record(run: Run) -> dict[str, Any]:
+def _record(run: SavedRun) -> dict[str, Any]:
     facts = run.facts
     return {
         **record(run),
@@ -118,7 +118,7 @@ def _record(run: Run) -> dict[str, Any]:
     }
 
 
-def _show(screen: Screen, run: Run) -> None:
+def _show(screen: Screen, run: SavedRun) -> None:
     verdict = run.report["verdict"]
     screen.line()
     screen.facts(
@@ -147,12 +147,12 @@ def _section(screen: Screen, title: str, facts: list[Fact]) -> None:
     screen.facts(facts)
 
 
-def _lowered(run: Run) -> list[Fact]:
+def _lowered(run: SavedRun) -> list[Fact]:
     lowered = str(run.report["lowered"])
     return [] if lowered == run.goal else [("that is", lowered)]
 
 
-def _data(run: Run) -> list[Fact]:
+def _data(run: SavedRun) -> list[Fact]:
     facts = run.facts
     kinds = ", ".join(f"{n} {kind}" for kind, n in facts["columns"].items() if n)
     positive = facts["positive"]
@@ -165,7 +165,7 @@ def _data(run: Run) -> list[Fact]:
     ]
 
 
-def _models(run: Run) -> list[Fact]:
+def _models(run: SavedRun) -> list[Fact]:
     facts: list[Fact] = []
     for member in members(run):
         weight = "" if not member["weight"] else f" (weight {number(member['weight'])})"
@@ -176,20 +176,20 @@ def _models(run: Run) -> list[Fact]:
     return [*facts, ("Folds", how)] if how else facts
 
 
-def _point(run: Run) -> list[Fact]:
+def _point(run: SavedRun) -> list[Fact]:
     words = margin_words(run)
     facts: list[Fact] = [("Operating point", run.rule.operating_point())]
     return [*facts, ("Chosen", words)] if words else facts
 
 
-def _assumption(run: Run) -> list[Fact]:
+def _assumption(run: SavedRun) -> list[Fact]:
     proof = run.certificate
     if proof is None or not run.rule.goal.constraints:
         return []
     return [("Assumption", proof.assumption)]
 
 
-def _checks(run: Run) -> list[Fact]:
+def _checks(run: SavedRun) -> list[Fact]:
     found = run.report["checks"]
     passed = [c["title"] for c in found if c["status"] == "passed"]
     looked = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
@@ -197,7 +197,7 @@ def _checks(run: Run) -> list[Fact]:
     return [*facts, ("Checks passed", ", ".join(passed))] if passed else facts
 
 
-def _made(run: Run) -> list[Fact]:
+def _made(run: SavedRun) -> list[Fact]:
     settings = {name: run.about["settings"][name] for name in _SETTINGS}
     shown = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
     versions = ", ".join(f"{name} {v}" for name, v in run.about["versions"].items())

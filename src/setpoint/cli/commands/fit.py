@@ -13,9 +13,9 @@ from setpoint.cli.display.progress_bar import Live, plan_facts
 from setpoint.cli.display.run_view import next_facts, record, show_outcome
 from setpoint.cli.display.terminal import Code, Json, Screen, command, count, print_json
 from setpoint.cli.files.run_folder import Folder, claim
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words, seconds_of
-from setpoint.cli.inputs.fit_table import Given, Uses, read_given, refuse_unmeant
+from setpoint.cli.inputs.fit_table import FitTable, Uses, read_given, refuse_unmeant
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several, split
 from setpoint.goals import Goal
 
@@ -34,11 +34,11 @@ _LOOKED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class FitOutput:
     """A run that was fitted and written, and what it was given."""
 
-    run: Run
-    given: Given
+    run: SavedRun
+    given: FitTable
     file: Path
     resumed: bool
 
@@ -86,7 +86,7 @@ class Fitting:
     limit: float | None = None
     quiet: bool = False
 
-    def make(self, out: Path, force: bool = False) -> Made:
+    def make(self, out: Path, force: bool = False) -> FitOutput:
         """Read, show the plan, fit, save."""
         folder = claim(out, self._asked(), force, self.file)
         given = read_given(self.file, self.goal, self.uses)
@@ -96,7 +96,7 @@ class Fitting:
             classifier.notes_ += (_LOOKED,)
         self._save(classifier, folder)
         folder.finish()
-        return Made(Run.open(folder.path), given, self.file, folder.resumed)
+        return FitOutput(SavedRun.open(folder.path), given, self.file, folder.resumed)
 
     def _asked(self) -> dict[str, Any]:
         """What makes it the same fit when it is called again."""
@@ -107,7 +107,7 @@ class Fitting:
             "seed": self.settings["random_state"],
         }
 
-    def _classifier(self, given: Given, folder: Folder, live: Live) -> GoalClassifier:
+    def _classifier(self, given: FitTable, folder: Folder, live: Live) -> GoalClassifier:
         from setpoint.estimators.classifier import GoalClassifier
 
         made = GoalClassifier(
@@ -129,7 +129,7 @@ class Fitting:
         )
         return made
 
-    def _fitted(self, given: Given, folder: Folder) -> GoalClassifier:
+    def _fitted(self, given: FitTable, folder: Folder) -> GoalClassifier:
         """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
 
         def planned(plan: FitPlan) -> None:
@@ -179,7 +179,7 @@ class Fitting:
         kept = "What was fitted before is kept: run the same command to go on."
         return FileError(f"{str(error).rstrip('.')}. {kept}")
 
-    def _show_plan(self, screen: Screen, given: Given, plan: FitPlan, folder: Folder) -> None:
+    def _show_plan(self, screen: Screen, given: FitTable, plan: FitPlan, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
         resumed = [("", "goes on with the parts that are done")] if folder.resumed else []
         screen.line()

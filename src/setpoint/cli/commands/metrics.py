@@ -23,7 +23,7 @@ from setpoint.metrics import (
     selective,
 )
 from setpoint.metrics import operating_points as points
-from setpoint.metrics.definition import Row
+from setpoint.metrics.definition import MetricDefinition
 
 HELP = "List every metric a goal may use, or describe one, or a whole expression."
 EPILOG = """
@@ -68,12 +68,12 @@ def metrics(
             _show_one(Screen.open(), entry)
 
 
-def row_of(name: str) -> Row | None:
+def row_of(name: str) -> MetricDefinition | None:
     """The row with this name or alias."""
     return next((r for r in METRICS.values() if name == r.name or name in r.aliases), None)
 
 
-def describe(row: Row) -> dict[str, Any]:
+def describe(row: MetricDefinition) -> dict[str, Any]:
     """Everything the table says of one metric."""
     expression = example_of(row)
     room = next(title for title, module in ROOMS.items() if row in module.ROWS)
@@ -101,7 +101,7 @@ def describe_expression(expression: Expression) -> dict[str, Any]:
     }
 
 
-def example_of(row: Row) -> Expression:
+def example_of(row: MetricDefinition) -> Expression:
     """The metric, or an example of it where it takes arguments."""
     return row.what if isinstance(row.what, Expression) else metric(row.usage)
 
@@ -146,7 +146,7 @@ def _show_all(screen: Screen) -> None:
     screen.line(f"{command()} metrics NAME says more; metrics add, subtract, multiply and divide.")
 
 
-def _cells(row: Row) -> tuple[str, str, str]:
+def _cells(row: MetricDefinition) -> tuple[str, str, str]:
     usage = "\n".join(row.examples) or row.name
     also = f"\nalso {', '.join(row.aliases)}" if row.aliases else ""
     return usage + also, row.formula, row.says

@@ -31,9 +31,9 @@ from setpoint.cli.files.output_paths import (
     refuse_unwritable,
 )
 from setpoint.cli.files.rule_files import load_certificate
-from setpoint.cli.files.saved_run import Run
-from setpoint.cli.inputs.run_scores import Columns, scored_rows
-from setpoint.cli.inputs.scored_table import Rows, labels_for, read_for, roles_of
+from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.inputs.run_scores import OutputColumns, scored_rows
+from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Debug,
@@ -44,7 +44,7 @@ from setpoint.cli.inputs.shared_options import (
     Scores,
     Weight,
 )
-from setpoint.decisions import Certificate, Monitor, Report, Watched, plot_monitor
+from setpoint.decisions import Certificate, Monitor, MonitorReport, Watched, plot_monitor
 from setpoint.decisions.monitor import AGAIN, BROKEN, HOLDS, NOT_MONITORABLE
 
 HELP = "Watch whether the promise of a certificate still holds on new rows, as labels arrive."
@@ -123,8 +123,8 @@ def monitor(
     proof, before = watching.certificate, watching.rows
     point = proof.point
     if certificate.is_dir():
-        columns = Columns(label, score, scores, positive, weight, group)
-        rows = _fresh_rows(Run.open(certificate), file, columns)
+        columns = OutputColumns(label, score, scores, positive, weight, group)
+        rows = _fresh_rows(SavedRun.open(certificate), file, columns)
     else:
         roles = roles_of(point, proof.goal, label, score, scores, positive, weight, group)
         rows = read_for(point.task, file, replace(roles, one_sided=True))
@@ -143,7 +143,7 @@ def monitor(
         raise typer.Exit(Code.INFEASIBLE)
 
 
-def _fresh_rows(run: Run, file: Path, columns: Columns) -> Rows:
+def _fresh_rows(run: SavedRun, file: Path, columns: OutputColumns) -> ScoredTable:
     """Rows with the scores of a run, unless they are those of the fit."""
     scored = scored_rows(run, file, columns, one_sided=True)
     if scored.fitted_on:
@@ -169,7 +169,7 @@ def _begun(proof: Certificate, source: Path, state: Path | None, labels: str | N
     return found
 
 
-def _refuse_nothing(report: Report) -> None:
+def _refuse_nothing(report: MonitorReport) -> None:
     """Raise where no constraint can be monitored, before rows are read."""
     if report.status == NOT_MONITORABLE:
         reasons = "; ".join(f"{w.constraint}: {w.why}" for w in report.watched)
@@ -181,9 +181,9 @@ class _Told:
     """A monitor that was fed, and what it says."""
 
     watching: Monitor
-    found: Report
+    found: MonitorReport
     before: int
-    rows: Rows
+    rows: ScoredTable
     file: Path
     state: Path | None
     plot: Path | None

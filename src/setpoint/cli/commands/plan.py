@@ -16,7 +16,14 @@ from setpoint.cli.display.rule_view import data_line
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, count, number, print_json
 from setpoint.cli.files.output_paths import as_bytes, refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_rule
-from setpoint.cli.inputs.scored_table import Roles, Rows, labels_for, read_for, read_rows, roles_of
+from setpoint.cli.inputs.scored_table import (
+    Roles,
+    ScoredTable,
+    labels_for,
+    read_for,
+    read_rows,
+    roles_of,
+)
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Confidence,
@@ -187,7 +194,12 @@ def _possible(made: Plan, fresh: int | None) -> bool:
 
 
 def _record(
-    made: Plan, rows: Rows, file: Path, rule_file: Path | None, fresh: int | None, plot: Path | None
+    made: Plan,
+    rows: ScoredTable,
+    file: Path,
+    rule_file: Path | None,
+    fresh: int | None,
+    plot: Path | None,
 ) -> dict[str, Any]:
     best = None if fresh is None else made.best_with(fresh)
     return {
@@ -205,7 +217,7 @@ def _show(
     screen: Screen,
     made: Plan,
     rule: DecisionRule | None,
-    rows: Rows,
+    rows: ScoredTable,
     file: Path,
     fresh: int | None,
     plot: Path | None,

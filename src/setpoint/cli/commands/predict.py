@@ -17,7 +17,7 @@ from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import Force, Json, Screen, command, count, print_json
 from setpoint.cli.files.output_paths import refuse_existing
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.files.table_writer import WRITTEN, sink
 from setpoint.cli.inputs.run_scores import (
     DECISION,
@@ -40,7 +40,7 @@ ROWS = 100_000  #: of a chunk
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PredictOptions:
     """Which columns are written, and which one names the group."""
 
     ids: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Wanted:
 
 
 @dataclass
-class Found:
+class DecisionCounts:
     """What was decided, counted."""
 
     rows: int = 0
@@ -61,16 +61,16 @@ class Found:
 class Deciding:
     """The models of a run over the chunks of a file."""
 
-    def __init__(self, scorer: Scorer, file: Path, wanted: Wanted) -> None:
+    def __init__(self, scorer: Scorer, file: Path, wanted: PredictOptions) -> None:
         self.scorer, self.file, self.wanted = scorer, file, wanted
         self.rule = scorer.classifier.rule_
         if wanted.group is not None and self.rule.kind != "per-group":
             raise KindError("--group belongs to a rule with one threshold per group.")
         self.group = wanted.group or (self.rule.by if self.rule.kind == "per-group" else None)
 
-    def write(self, out: Path, tick: Callable[[float], None]) -> Found:
+    def write(self, out: Path, tick: Callable[[float], None]) -> DecisionCounts:
         """Decide every chunk and write it; ``tick`` is told the share that is done."""
-        found = Found()
+        found = DecisionCounts()
         decided = self._at_once() if self.rule.kind == "top-k" else None
         with read_chunks(self.file, ROWS, like=self._like()) as chunks, sink(out) as file:
             for chunk in chunks:
@@ -217,10 +217,10 @@ def predict(
     if everything and ids:
         raise KindError("--all writes every column; leave --id out.")
     refuse_existing([out], force, rows=[file])
-    run = Run.open(folder)
+    run = SavedRun.open(folder)
     if out.resolve().is_relative_to(folder.resolve()):
         raise FileError(f'"{out}" lies in the run, which is sealed; give another name.')
-    wanted = Wanted(tuple(ids or ()), score, everything, group)
+    wanted = PredictOptions(tuple(ids or ()), score, everything, group)
     with _bar(quiet=as_json) as tick:
         found = Deciding(Scorer.open(folder), file, wanted).write(out, tick)
     told = Decided(run, file, out, found)
@@ -250,10 +250,10 @@ def _bar(quiet: bool) -> Iterator[Callable[[float], None]]:
 class Decided:
     """New rows that were decided, and what is said of them."""
 
-    run: Run
+    run: SavedRun
     file: Path
     out: Path
-    found: Found
+    found: DecisionCounts
 
     def drift(self) -> tuple[str, bool] | None:
         """The share decided positive beside that of the rows it was last known of; whether far."""

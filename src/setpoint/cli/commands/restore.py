@@ -18,7 +18,7 @@ from setpoint.cli.inputs.shared_options import Debug, split
 if TYPE_CHECKING:
     from setpoint.cli.inputs.restore_inputs import Measured
     from setpoint.restoration.compare import Compared
-    from setpoint.restoration.storage import Setting
+    from setpoint.restoration.storage import RestorationSetting
 
 HELP = "Restore images from incomplete, blurred or noisy measurements."
 EPILOG = """
@@ -172,7 +172,7 @@ def restore(
     debug: Debug = False,
 ) -> None:
     """Read, measure or take the measurement, restore, save, print; see ``setpoint.restoration``."""
-    from setpoint.cli.inputs.restore_inputs import Asked, measured
+    from setpoint.cli.inputs.restore_inputs import RestoreOptions, measured
     from setpoint.restoration.compare import checked_methods
     from setpoint.restoration.storage import claim
 
@@ -181,7 +181,7 @@ def restore(
         names = checked_methods(split(method))
         if out is not None:
             claim(out, force)
-        asked = Asked(
+        asked = RestoreOptions(
             source=source,
             operator=operator,
             prior=prior,
@@ -303,14 +303,14 @@ class _Live:
         self.bar.show(f"{method} {step}{of}, residual {size:.4g}", done, len(self.methods))
 
 
-def _record(found: Compared, setting: Setting, out: Path | None) -> dict[str, Any]:
+def _record(found: Compared, setting: RestorationSetting, out: Path | None) -> dict[str, Any]:
     from setpoint.restoration.storage import as_json
 
     return {**as_json(found, setting), "written": None if out is None else str(out)}
 
 
 def _show(
-    screen: Screen, found: Compared, setting: Setting, given: Measured, out: Path | None
+    screen: Screen, found: Compared, setting: RestorationSetting, given: Measured, out: Path | None
 ) -> None:
     from setpoint.restoration.html_page import pair
 

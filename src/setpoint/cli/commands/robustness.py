@@ -19,7 +19,7 @@ from setpoint.cli.inputs.shared_options import Debug, Several
 from setpoint.cli.inputs.user_code import called, claim, imported, read_arrays, read_model
 
 if TYPE_CHECKING:
-    from setpoint.robustness import Progress, Promise, Robustness
+    from setpoint.robustness import AttackProgress, Promise, Robustness
 
 HELP = "Attack a model on images, and say what is left of its accuracy."
 EPILOG = """
@@ -221,7 +221,7 @@ class _Live:
         if self.bar is not None:
             self.bar.stop()
 
-    def __call__(self, event: Progress) -> None:
+    def __call__(self, event: AttackProgress) -> None:
         if self.bar is None:
             return
         at = "" if event.eps is None else f", eps {event.eps:g}"

@@ -19,7 +19,13 @@ from setpoint.cli.display.rule_view import CAUTION, data_line, decided_facts, sh
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, command, print_json
 from setpoint.cli.files.output_paths import refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_seen
-from setpoint.cli.inputs.scored_table import Roles, Rows, columns_of, in_classes_of, read_rows
+from setpoint.cli.inputs.scored_table import (
+    Roles,
+    ScoredTable,
+    columns_of,
+    in_classes_of,
+    read_rows,
+)
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
     Debug,
@@ -60,9 +66,9 @@ class Told:
     """
 
     rule: DecisionRule
-    rows: Rows
+    rows: ScoredTable
     file: Path
-    known: Rows | None
+    known: ScoredTable | None
     reference: Path | None
     out: Path | None
     certificate: Path | None
@@ -382,7 +388,7 @@ def _refuse_without_proof(
             )
 
 
-def _reference(path: Path, rows: Rows, roles: Roles) -> Rows:
+def _reference(path: Path, rows: ScoredTable, roles: Roles) -> ScoredTable:
     """The reference rows, with the columns of the others; they have neither weight nor query."""
     read = read_rows(path, replace(roles, weight=None, query=None))
     if rows.task.kind == "multiclass":
@@ -390,6 +396,6 @@ def _reference(path: Path, rows: Rows, roles: Roles) -> Rows:
     return read
 
 
-def _parts(rows: Rows) -> tuple[Any, ...]:
+def _parts(rows: ScoredTable) -> tuple[Any, ...]:
     """Reference rows as the library takes them."""
     return rows.y, rows.scores, *([rows.more["group"]] if "group" in rows.more else [])

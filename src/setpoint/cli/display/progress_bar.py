@@ -9,7 +9,7 @@ from setpoint.cli.display.terminal import Screen
 
 if TYPE_CHECKING:
     from setpoint.fit.plan import FitPlan
-    from setpoint.fit.training_data import Progress
+    from setpoint.fit.training_data import FitProgress
 
 _PLAN = {"rows": "", "models": "", "why": "", "referee": "referee: ", "time": ""}
 
@@ -42,19 +42,19 @@ class Live:
     def __call__(self, event: Any) -> None:
         """Take an event."""
         from setpoint.fit.plan import Planned
-        from setpoint.fit.training_data import Progress
+        from setpoint.fit.training_data import FitProgress
         from setpoint.training.events import EpochDone
 
         if isinstance(event, Planned):
             self.planned(event.plan)
         elif self.screen is None:
             return
-        elif isinstance(event, Progress):
+        elif isinstance(event, FitProgress):
             self._progress(event, self.screen)
         elif isinstance(event, EpochDone) and self.bar is not None:
             self.bar.show(f"{self.said}, epoch {event.epoch + 1}")
 
-    def _progress(self, event: Progress, screen: Screen) -> None:
+    def _progress(self, event: FitProgress, screen: Screen) -> None:
         fold = f", fold {event.fold}/{event.folds}" if event.folds > 1 else ""
         best = f", best {event.best}" if event.best else ""
         self.said = f"{event.member}{fold}{best}"

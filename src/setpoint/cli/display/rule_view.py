@@ -11,7 +11,7 @@ from setpoint._core.words import listing
 from setpoint.cli.display.terminal import Screen, command, count, number
 from setpoint.decisions import DecisionRule, Evaluation
 from setpoint.goals import Constraint
-from setpoint.rules.decision_rule import Held
+from setpoint.rules.decision_rule import ConstraintStanding
 
 CAUTION = "on the rows it was chosen on; check it on others"
 
@@ -63,7 +63,7 @@ def bound_of(constraint: Constraint) -> float | None:
     return None if constraint.right.needs() else float(constraint.right.read({}).value)
 
 
-def short_by(constraint: Constraint, held: Held) -> float | None:
+def short_by(constraint: Constraint, held: ConstraintStanding) -> float | None:
     """How far a broken constraint is from its bound, in the units of the metric."""
     bound = bound_of(constraint)
     return held.short if bound is None or held.value is None else abs(held.value - bound)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from setpoint.cli.display.terminal import Screen, command, count, number
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.decisions import Certificate, Finding
 from setpoint.rules.certificate import PROVEN, REFUTED
 
@@ -25,7 +25,7 @@ STYLES = {
 _USUAL = "a limit that just holds where it was chosen breaks on new rows about half of the time"
 
 
-def show_outcome(screen: Screen, run: Run) -> None:
+def show_outcome(screen: Screen, run: SavedRun) -> None:
     """What came of a fit."""
     screen.line()
     screen.facts([*point_facts(run), *figure_facts(run)])
@@ -40,19 +40,19 @@ def show_outcome(screen: Screen, run: Run) -> None:
         screen.facts(worth)
 
 
-def verdict_text(run: Run) -> Text:
+def verdict_text(run: SavedRun) -> Text:
     """The status in words and colour."""
     return Text(run.status, STYLES[run.status])
 
 
-def point_facts(run: Run) -> list[Fact]:
+def point_facts(run: SavedRun) -> list[Fact]:
     """How scores become decisions, and with what margin."""
     facts: list[Fact] = [("Operating point", run.rule.operating_point())]
     words = margin_words(run)
     return [*facts, ("", words)] if words else facts
 
 
-def margin_words(run: Run) -> str:
+def margin_words(run: SavedRun) -> str:
     """How the rule was chosen among those that keep the limits."""
     rule, margin = run.rule, run.about["settings"]["margin"]
     if not rule.goal.constraints or not rule.feasible:
@@ -67,7 +67,7 @@ def margin_words(run: Run) -> str:
     return f"with a margin of {margin:g} standard errors: {_USUAL}"
 
 
-def figure_facts(run: Run) -> list[Fact]:
+def figure_facts(run: SavedRun) -> list[Fact]:
     """The objective and the limits, with intervals, and on which rows."""
     shown = [f for f in run.figures if f["role"] != "also"]
     if not shown:
@@ -89,7 +89,7 @@ def span(figure: Mapping[str, Any]) -> str:
     return "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
 
 
-def rows_words(run: Run) -> str:
+def rows_words(run: SavedRun) -> str:
     """Which rows the figures are of."""
     rows = next((r for r in run.report["rows"] if r["name"] == run.report["main"]), None)
     if rows is None:
@@ -102,7 +102,7 @@ def rows_words(run: Run) -> str:
     return f"on {many} that also chose the rule, scored out-of-fold; 95% intervals"
 
 
-def infeasible_facts(run: Run) -> list[Fact]:
+def infeasible_facts(run: SavedRun) -> list[Fact]:
     """Why the goal cannot be met, and what can."""
     found = run.diagnosis
     assert found is not None
@@ -118,7 +118,7 @@ def infeasible_facts(run: Run) -> list[Fact]:
 # --- proof ------------------------------------------------------------------------------------
 
 
-def certificate_facts(run: Run) -> list[Fact]:
+def certificate_facts(run: SavedRun) -> list[Fact]:
     """What is proven, by which rows, and what would prove the rest."""
     proof = run.certificate
     if not run.rule.goal.constraints:
@@ -135,7 +135,7 @@ def certificate_facts(run: Run) -> list[Fact]:
     return [*facts, *_way_to_proof(run)]
 
 
-def _way_to_proof(run: Run) -> list[Fact]:
+def _way_to_proof(run: SavedRun) -> list[Fact]:
     """What could be proven, and how many labels it takes."""
     found = run.diagnosis
     if found is None or run.status == "NOT FEASIBLE":
@@ -162,7 +162,7 @@ def _found(finding: Finding) -> str:
 # --- what it bought ---------------------------------------------------------------------------
 
 
-def referee_facts(run: Run) -> list[Fact]:
+def referee_facts(run: SavedRun) -> list[Fact]:
     """The baselines on the same rows, and the sentence of the referee."""
     found = run.comparison
     if found is None:
@@ -178,7 +178,7 @@ def referee_facts(run: Run) -> list[Fact]:
     return [("" if i else "Referee", line) for i, line in enumerate(lines)]
 
 
-def price_facts(run: Run) -> list[Fact]:
+def price_facts(run: SavedRun) -> list[Fact]:
     """What each limit costs the objective."""
     found = run.diagnosis
     if found is None or run.status == "NOT FEASIBLE":
@@ -190,13 +190,13 @@ def price_facts(run: Run) -> list[Fact]:
 # --- what to know -----------------------------------------------------------------------------
 
 
-def note_facts(run: Run) -> list[Fact]:
+def note_facts(run: SavedRun) -> list[Fact]:
     """What was chosen and why, and what a reader should know."""
     said = [note for note in run.notes if note != margin_words(run)]
     return [("" if i else "Notes", _sentence(note)) for i, note in enumerate(said)]
 
 
-def check_facts(run: Run) -> list[Fact]:
+def check_facts(run: SavedRun) -> list[Fact]:
     """Checks that found something to look at."""
     lines = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
     return [("" if i else "Look at", line) for i, line in enumerate(lines)]
@@ -208,7 +208,7 @@ def _sentence(note: str) -> str:
     return f"{said}."
 
 
-def next_facts(run: Run, time: str) -> list[Fact]:
+def next_facts(run: SavedRun, time: str) -> list[Fact]:
     """Where the report lies and what to do with the run."""
     folder = shlex.quote(str(run.folder))
     program = command()
@@ -220,7 +220,7 @@ def next_facts(run: Run, time: str) -> list[Fact]:
     ]
 
 
-def record(run: Run) -> dict[str, Any]:
+def record(run: SavedRun) -> dict[str, Any]:
     """A run as plain data."""
     proof, found = run.certificate, run.diagnosis
     return {

@@ -7,7 +7,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError
 from setpoint.cli.display.terminal import command
-from setpoint.cli.files.saved_run import Run
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.monitor import FORMAT as MONITOR
 from setpoint.rules.certificate import FORMAT as CERTIFICATE
@@ -50,7 +50,7 @@ def load_certificate(path: Path) -> Certificate:
 
 
 def _of_run(folder: Path) -> Certificate:
-    found = Run.open(folder).certificate
+    found = SavedRun.open(folder).certificate
     if found is None:
         raise FileError(
             f'"{folder}" has no certificate: the goal has no constraint, or no rows were kept to '

@@ -16,7 +16,7 @@ MET = ("PROVEN", "NO CONSTRAINT")  #: what a fit is done with
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SavedRun:
     """A run that was read from its folder, whose files are those of its manifest.
 
     Attributes
@@ -39,7 +39,7 @@ class Run:
     report: Mapping[str, Any]
 
     @classmethod
-    def open(cls, folder: Path) -> Run:
+    def open(cls, folder: Path) -> SavedRun:
         """Read a run folder; nothing in it is executed."""
         from setpoint._core.files import read_json, verified
         from setpoint.reports import Report

@@ -17,7 +17,7 @@ from setpoint.cli.inputs.scored_table import columns_of, group_values
 from setpoint.datasets import Schema, column, numbers, read_table
 from setpoint.expressions import Domain, take_in
 from setpoint.goals import Goal, lower
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.table import kind_for
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Uses:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class FitTable:
     """Rows as :meth:`setpoint.GoalClassifier.fit` takes them.
 
     Attributes
@@ -110,7 +110,7 @@ class Given:
         return {**rows, **self.target.record(), "notes": list(self.notes)}
 
 
-def read_given(path: Path, goal: Goal, uses: Uses) -> Given:
+def read_given(path: Path, goal: Goal, uses: Uses) -> FitTable:
     """Read the file and take each column for its role."""
     table = read_table(path)
     _refuse_twice(uses)
@@ -138,7 +138,7 @@ def read_given(path: Path, goal: Goal, uses: Uses) -> Given:
     if dropped:
         notes.append(f"dropped on request: {listing(dropped)}.")
     X = _kept(X, uses.keep)
-    return Given(X, target, Schema.fit(X), more, tuple(notes))
+    return FitTable(X, target, Schema.fit(X), more, tuple(notes))
 
 
 def _more(table: pd.DataFrame, goal: Goal, uses: Uses) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _kept(X: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
 # Whether a goal can be meant of some rows: its groups and classes are there, its rule exists.
 
 
-def refuse_unmeant(goal: Goal, given: Given, kind: str | None) -> None:
+def refuse_unmeant(goal: Goal, given: FitTable, kind: str | None) -> None:
     """Raise before anything is fitted where the goal names what no row has."""
     from setpoint.fit.class_labels import read_labels
     from setpoint.fit.rule_and_proof import ranks_only
@@ -224,4 +224,4 @@ def refuse_unmeant(goal: Goal, given: Given, kind: str | None) -> None:
         lowered.objective.expand(Domain(columns.on_host()))
         return
     kind_for(lowered, labels.task.kind, kind)
-    Problem.ground(lowered, columns.on_host())
+    GoalOnRows.ground(lowered, columns.on_host())

@@ -24,7 +24,7 @@ from setpoint.restoration.image_scores import Range
 from setpoint.restoration.measurement.noise import as_noise
 from setpoint.restoration.operators import OPERATORS, Blur, Inpaint, as_operator
 from setpoint.restoration.priors.bundled import load_prior
-from setpoint.restoration.storage import Setting
+from setpoint.restoration.storage import RestorationSetting
 
 #: operators that draw something by the seed
 DRAWN = ("inpaint",)
@@ -33,7 +33,7 @@ EDGE = 1e-5  #: of the range: what rounding may add to a clean image
 
 
 @dataclass(frozen=True)
-class Asked:
+class RestoreOptions:
     """The options of the command."""
 
     source: Path
@@ -78,7 +78,7 @@ class Measured:
     names: tuple[str, ...]
     notes: tuple[str, ...]
 
-    def setting(self, asked: Asked) -> Setting:
+    def setting(self, asked: RestoreOptions) -> RestorationSetting:
         """What was asked, in words for the record."""
         low, high = self.prior.range
         units = f" (in units of the range {low:g} to {high:g})" if ":" in asked.noise else ""
@@ -86,7 +86,7 @@ class Measured:
         hidden = ", not told to the methods" if asked.hidden else ""
         through = f", simulated through {asked.through}" if asked.through else ""
         simulated = " (clean, measured here)" if asked.simulate else ""
-        return Setting(
+        return RestorationSetting(
             f"{asked.source.name}{simulated}",
             f"{asked.operator}{through}",
             asked.prior,
@@ -97,7 +97,7 @@ class Measured:
         )
 
 
-def measured(asked: Asked) -> Measured:
+def measured(asked: RestoreOptions) -> Measured:
     """Read, check and, where it is asked for, simulate."""
     _agree(asked)
     prior = read_prior(asked.prior, asked.device)
@@ -133,7 +133,7 @@ def measured(asked: Asked) -> Measured:
     )
 
 
-def _agree(asked: Asked) -> None:
+def _agree(asked: RestoreOptions) -> None:
     """Options that need each other, or exclude each other."""
     if not asked.simulate:
         for name, given in (("through", asked.through), ("hide-noise", asked.hidden)):
@@ -162,7 +162,7 @@ def _agree(asked: Asked) -> None:
             raise KindError(f"--{name}-array is for the file of --{name}; say both or neither.")
 
 
-def _check_ends(asked: Asked, box: Range) -> None:
+def _check_ends(asked: RestoreOptions, box: Range) -> None:
     """Scores, and black, where the range of the prior has no ends."""
     low, high = box
     if math.isfinite(high - low):
@@ -207,7 +207,9 @@ def read_prior(name: str, device: str) -> Any:
     return load_prior(name, device=device)
 
 
-def read_operator(spec: str, *, prior: Any, asked: Asked, batch: int | None, option: str) -> Any:
+def read_operator(
+    spec: str, *, prior: Any, asked: RestoreOptions, batch: int | None, option: str
+) -> Any:
     """An operator by name, a mask or a kernel in a file, or a function of the user."""
     head, colon, rest = spec.partition(":")
     if colon and head == "mask":
@@ -243,7 +245,7 @@ def _simulated(operator: Any, x: Tensor, noise: Any, seed: int) -> Tensor:
     return y if noise is None else noise.add(y, seed, observed=getattr(operator, "observed", None))
 
 
-def _read(asked: Asked, prior: Any) -> tuple[dict[str, Pictures], bool]:
+def _read(asked: RestoreOptions, prior: Any) -> tuple[dict[str, Pictures], bool]:
     """The files, each with the shape that is due, and whether IN takes the frame of --pad."""
     shape = tuple(prior.shape)
     clean = (shape[0], *(side - 2 * asked.pad for side in shape[1:]))
@@ -282,7 +284,7 @@ def _parameters(prior: Any) -> Any:
 def _sized(
     path: Path,
     due: tuple[int, ...],
-    asked: Asked,
+    asked: RestoreOptions,
     first: int | None,
     option: str,
     array: str | None,
@@ -300,7 +302,7 @@ def _sized(
 class _Tensors:
     """The files as tensors in the range of the prior."""
 
-    asked: Asked
+    asked: RestoreOptions
     box: Range
     pictures: dict[str, Pictures]
     framed: bool  # whether IN takes the frame of --pad
@@ -362,7 +364,7 @@ class _Tensors:
         )
 
 
-def _notes(asked: Asked) -> tuple[str, ...]:
+def _notes(asked: RestoreOptions) -> tuple[str, ...]:
     head = asked.operator.partition(":")[0]
     if head in DRAWN and not asked.simulate:
         return (
@@ -372,7 +374,7 @@ def _notes(asked: Asked) -> tuple[str, ...]:
     return ()
 
 
-def _mask(path: Path, shape: tuple[int, ...], asked: Asked) -> Any:
+def _mask(path: Path, shape: tuple[int, ...], asked: RestoreOptions) -> Any:
     """White (the top of its range, or true) is seen; so is the frame of --pad."""
     due = (1, *(side - 2 * asked.pad for side in shape[1:]))
     try:

@@ -11,8 +11,8 @@ import numpy as np
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import listing, nearest
-from setpoint.cli.files.saved_run import Run
-from setpoint.cli.inputs.scored_table import Roles, Rows, roles_of, rows_of, spelled_for
+from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.inputs.scored_table import Roles, ScoredTable, roles_of, rows_of, spelled_for
 from setpoint.datasets import column, read_table
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _quoted(names: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Columns:
+class OutputColumns:
     """Columns as the options name them; a run knows its label, and has no need of scores."""
 
     label: Sequence[str] | None = None
@@ -115,7 +115,7 @@ class Columns:
     group: Sequence[str] | None = None
     query: str | None = None
 
-    def roles(self, run: Run, names: Sequence[str]) -> Roles:
+    def roles(self, run: SavedRun, names: Sequence[str]) -> Roles:
         """Which column is what; ``names`` are the columns of the scores."""
         if self.score or self.scores:
             raise KindError("a run scores the rows itself; leave --score and --scores out.")
@@ -134,22 +134,28 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredByRun:
     """Rows with the scores of a run, and whether they are the table it was fitted on."""
 
-    rows: Rows
+    rows: ScoredTable
     fitted_on: bool
 
 
-def scored_rows(run: Run, file: Path, columns: Columns, one_sided: bool = False) -> Scored:
+def scored_rows(
+    run: SavedRun, file: Path, columns: OutputColumns, one_sided: bool = False
+) -> ScoredByRun:
     """Rows of a file with the scores of a run."""
     columns.roles(run, _names(run))  # mistakes in the options before the models are loaded
     return take_rows(run, read_table(file), Scorer.open(run.folder), columns, one_sided)
 
 
 def take_rows(
-    run: Run, table: pd.DataFrame, scorer: Scorer, columns: Columns, one_sided: bool = False
-) -> Scored:
+    run: SavedRun,
+    table: pd.DataFrame,
+    scorer: Scorer,
+    columns: OutputColumns,
+    one_sided: bool = False,
+) -> ScoredByRun:
     """Rows of a table with the scores of a run."""
     names = _names(run)
     roles = replace(columns.roles(run, names), one_sided=one_sided)
@@ -160,10 +166,10 @@ def take_rows(
     made = {name: parts[:, j] for j, name in enumerate(names)}
     rows = spelled_for(run.rule.task, rows_of(table.assign(**made), roles))
     rows = replace(rows, task=replace(rows.task, score=run.rule.task.score))
-    return Scored(rows, scorer.fitted_on(table, _codes(run, rows.y)))
+    return ScoredByRun(rows, scorer.fitted_on(table, _codes(run, rows.y)))
 
 
-def _codes(run: Run, y: np.ndarray) -> np.ndarray:
+def _codes(run: SavedRun, y: np.ndarray) -> np.ndarray:
     """Labels as the fit counted them: the place of the class, or 0 and 1."""
     if run.rule.task.kind != "multiclass":
         return y.astype(np.int64)
@@ -171,7 +177,7 @@ def _codes(run: Run, y: np.ndarray) -> np.ndarray:
     return np.array([places.get(str(label), -1) for label in y.tolist()])
 
 
-def _names(run: Run) -> tuple[str, ...]:
+def _names(run: SavedRun) -> tuple[str, ...]:
     """Columns that the scores stand in for a moment: names that no file has."""
     classes = run.rule.task.classes or ("",)
     single = run.rule.task.kind == "binary"

@@ -96,7 +96,7 @@ class Roles:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ScoredTable:
     """Rows in the form ``setpoint.tune`` takes.
 
     Parameters
@@ -210,12 +210,12 @@ def columns_of(goal: Goal) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read_rows(path: Path, roles: Roles) -> Rows:
+def read_rows(path: Path, roles: Roles) -> ScoredTable:
     """Read the file and take each column for its role."""
     return rows_of(read_table(path), roles)
 
 
-def rows_of(table: pd.DataFrame, roles: Roles) -> Rows:
+def rows_of(table: pd.DataFrame, roles: Roles) -> ScoredTable:
     """Take each column of a table for its role."""
     roles = replace(
         roles,
@@ -259,7 +259,7 @@ def group_values(table: pd.DataFrame, name: str, role: str) -> np.ndarray:
     return np.array(series.tolist())
 
 
-def _binary(table: pd.DataFrame, roles: Roles) -> Rows:
+def _binary(table: pd.DataFrame, roles: Roles) -> ScoredTable:
     (label,), (score,) = roles.labels, roles.scores
     y, positive = _sides(table, label, roles)
     about = {
@@ -268,7 +268,7 @@ def _binary(table: pd.DataFrame, roles: Roles) -> Rows:
         "positive": positive,
         **_against(table[label].tolist(), positive),
     }
-    return Rows(
+    return ScoredTable(
         y=y,
         scores=numbers(table, score, "score"),
         task=Task.binary(score=roles.score_kind),
@@ -312,13 +312,15 @@ def _spells(stated: Any, value: Any) -> bool:
         return str(stated).casefold() == str(value).casefold()
 
 
-def _ranking(table: pd.DataFrame, roles: Roles) -> Rows:
+def _ranking(table: pd.DataFrame, roles: Roles) -> ScoredTable:
     (label,), (score,) = roles.labels, roles.scores
     y = numbers(table, label, "label")
-    return Rows(y, numbers(table, score, "score"), Task.ranking(), {"rows": len(y), "label": label})
+    return ScoredTable(
+        y, numbers(table, score, "score"), Task.ranking(), {"rows": len(y), "label": label}
+    )
 
 
-def _multiclass(table: pd.DataFrame, roles: Roles) -> Rows:
+def _multiclass(table: pd.DataFrame, roles: Roles) -> ScoredTable:
     (label,) = roles.labels
     values = group_values(table, label, "label")
     names = roles.classes or roles.scores
@@ -328,7 +330,7 @@ def _multiclass(table: pd.DataFrame, roles: Roles) -> Rows:
     else:  # a class without rows: all are taken as text
         classes, values = names, values.astype(str)
     rows_of = {str(c): int(np.count_nonzero(values == c)) for c in classes}
-    return Rows(
+    return ScoredTable(
         y=values,
         scores=score_matrix(table, roles.scores),
         task=Task.multiclass(classes, score=roles.score_kind),
@@ -336,10 +338,10 @@ def _multiclass(table: pd.DataFrame, roles: Roles) -> Rows:
     )
 
 
-def _multilabel(table: pd.DataFrame, roles: Roles) -> Rows:
+def _multilabel(table: pd.DataFrame, roles: Roles) -> ScoredTable:
     found = [_sides(table, name, roles)[0] for name in roles.labels]
     pairs = zip(roles.labels, found, strict=True)
-    return Rows(
+    return ScoredTable(
         y=np.stack(found, axis=1),
         scores=score_matrix(table, roles.scores),
         task=Task.multilabel(roles.labels, score=roles.score_kind),
@@ -399,19 +401,19 @@ def roles_of(
     )
 
 
-def read_for(task: Task, file: Path, roles: Roles) -> Rows:
+def read_for(task: Task, file: Path, roles: Roles) -> ScoredTable:
     """Rows whose labels are spelled as the task has its classes."""
     return spelled_for(task, read_rows(file, roles))
 
 
-def spelled_for(task: Task, rows: Rows) -> Rows:
+def spelled_for(task: Task, rows: ScoredTable) -> ScoredTable:
     """The rows, their labels spelled as the task has its classes."""
     if task.kind != "multiclass":
         return rows
     return replace(rows, y=in_classes_of(task, rows.y), task=task)
 
 
-def labels_for(task: Task, rows: Rows) -> np.ndarray:
+def labels_for(task: Task, rows: ScoredTable) -> np.ndarray:
     """The labels as the task wants them: with its positive label where it states one."""
     positive = task.positive
     if task.kind != "binary" or positive is None:

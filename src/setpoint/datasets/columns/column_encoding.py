@@ -20,7 +20,7 @@ _NORMAL_IQR = 1.3489795003921634  #: interquartile range of the standard normal
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberColumn:
     """A column of numbers.
 
     Attributes
@@ -87,7 +87,7 @@ class Category:
         return np.array([*table, missing], dtype=np.intp)[column.codes]
 
 
-def fit_number(name: str, x: np.ndarray, weights: np.ndarray | None, tails: str) -> Number:
+def fit_number(name: str, x: np.ndarray, weights: np.ndarray | None, tails: str) -> NumberColumn:
     """Find centre, scale, mean and sd of finite or missing values, all of positive weight."""
     present = ~np.isnan(x)
     missing = not present.all()
@@ -95,7 +95,7 @@ def fit_number(name: str, x: np.ndarray, weights: np.ndarray | None, tails: str)
         x = x[present]
         weights = None if weights is None else weights[present]
     if len(x) == 0 or x.min() == x.max():
-        return Number(name, float(x[0]) if len(x) else 0.0, 1.0, 0.0, 0.0, missing)
+        return NumberColumn(name, float(x[0]) if len(x) else 0.0, 1.0, 0.0, 0.0, missing)
     # In units of a power of two near the largest: exact, and the squares of 1e300 stay finite.
     exponent = int(np.frexp(np.abs(x).max())[1])
     unit = np.ldexp(x, -exponent)
@@ -107,13 +107,13 @@ def fit_number(name: str, x: np.ndarray, weights: np.ndarray | None, tails: str)
             centre, scale = middle, (high - low) / _NORMAL_IQR
     scale = math.ldexp(scale, exponent)
     if not scale > 0:  # less than the smallest float: as good as one value
-        return Number(name, float(x[0]), 1.0, 0.0, 0.0, missing)
+        return NumberColumn(name, float(x[0]), 1.0, 0.0, 0.0, missing)
     centre = math.ldexp(centre, exponent)
     if tails == "plain":
-        return Number(name, centre, scale, 0.0, 1.0, missing)
+        return NumberColumn(name, centre, scale, 0.0, 1.0, missing)
     bent = bend(ratio(x[:, None], np.array([centre]), np.array([scale])))[:, 0]
     mean, sd = _moments(bent, weights)
-    return Number(name, centre, scale, mean, sd, missing)
+    return NumberColumn(name, centre, scale, mean, sd, missing)
 
 
 def ratio(x: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:

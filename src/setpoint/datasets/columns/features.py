@@ -18,7 +18,7 @@ from setpoint.datasets.columns.column_encoding import (
     LIMIT,
     TAILS,
     Category,
-    Number,
+    NumberColumn,
     bend,
     fit_category,
     fit_number,
@@ -29,12 +29,15 @@ from setpoint.datasets.columns.matrix_input import Matrix, take
 # The record of one encoded column: plain data out, checked data in; nothing is run.
 
 
-_KINDS: dict[str, type[Number] | type[Category]] = {"number": Number, "category": Category}
+_KINDS: dict[str, type[NumberColumn] | type[Category]] = {
+    "number": NumberColumn,
+    "category": Category,
+}
 
 
-def record(column: Number | Category) -> dict[str, Any]:
+def record(column: NumberColumn | Category) -> dict[str, Any]:
     """Plain data that :func:`restored` reads back."""
-    if isinstance(column, Number):
+    if isinstance(column, NumberColumn):
         return {"kind": "number", **asdict(column)}
     return {"kind": "category", **asdict(column), "levels": list(column.levels)}
 
@@ -44,7 +47,7 @@ def damaged(what: str) -> FileError:
     return FileError(f"these features are damaged: {what}.")
 
 
-def restored(data: Any, j: int) -> Number | Category:
+def restored(data: Any, j: int) -> NumberColumn | Category:
     """Read the record of column j, every part of it checked."""
     kind = _KINDS.get(str(data.get("kind"))) if isinstance(data, Mapping) else None
     if kind is None:
@@ -62,7 +65,7 @@ def restored(data: Any, j: int) -> Number | Category:
         raise damaged(f'a part of column "{name}" is no finite number')
     if scale <= 0 or sd < 0:
         raise damaged(f'the scale of column "{name}" is not positive')
-    return Number(name, float(centre), float(scale), float(mean), float(sd), missing)
+    return NumberColumn(name, float(centre), float(scale), float(mean), float(sd), missing)
 
 
 def _category(name: str, levels: Any, other: Any, missing: bool) -> Category:
@@ -127,7 +130,7 @@ class Features:
            [ 1.22,  0.  ,  0.  ]], dtype=float32)
     """
 
-    columns: tuple[Number | Category, ...]
+    columns: tuple[NumberColumn | Category, ...]
     tails: str = "robust"
     named: bool = True
     notes: tuple[str, ...] = field(default=(), repr=False)
@@ -181,7 +184,7 @@ class Features:
             weights = weights[weights > 0]
         total = table.rows if weights is None else float(weights.sum())
         least = min(10.0, max(2.0, total / 100)) if min_count is None else float(min_count)
-        columns: list[Number | Category] = []
+        columns: list[NumberColumn | Category] = []
         notes: list[str] = []
         for j, name in enumerate(table.names):
             x = _numeric(table, j)
@@ -234,7 +237,7 @@ class Features:
         encoded = np.zeros((table.rows, starts[-1]), dtype=np.float32)  # (n, d)
         numbers: list[int] = []
         for j, column in enumerate(self.columns):
-            if isinstance(column, Number):
+            if isinstance(column, NumberColumn):
                 numbers.append(j)
                 continue
             places = column.places(levels(table.column(j), column.name))
@@ -248,7 +251,7 @@ class Features:
         self, table: Matrix, which: list[int], starts: np.ndarray, encoded: np.ndarray
     ) -> None:
         """Write the columns of numbers, a few thousand rows at a time."""
-        columns = [c for c in self.columns if isinstance(c, Number)]
+        columns = [c for c in self.columns if isinstance(c, NumberColumn)]
         names = [c.name for c in columns]
         centre, scale, mean, sd = (
             np.array([getattr(c, part) for c in columns])
@@ -369,6 +372,6 @@ def _refuse_infinite(x: np.ndarray, names: Sequence[str], places: Sequence[int])
         )
 
 
-def _one_value(number: Number, is_empty: bool) -> str:
+def _one_value(number: NumberColumn, is_empty: bool) -> str:
     held = "no value" if is_empty else f"one value only ({number.centre:g})"
     return f'column "{number.name}" holds {held}: it is 0 in every row.'

@@ -18,12 +18,12 @@ import numpy as np
 from setpoint._core.errors import GoalError
 from setpoint.decisions.certify import examine, proves
 from setpoint.decisions.proof.margin_path import joint_power, margin_path
-from setpoint.decisions.proof.test_order import counts_along, pure_claims, threshold_order
+from setpoint.decisions.proof.testing_order import counts_along, pure_claims, threshold_order
 from setpoint.expressions import Columns, Sweep
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule, declared, groups_of
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 from setpoint.statistics import binomial as bounds
@@ -73,7 +73,7 @@ def prove(
     proof = examine(
         goal, chosen, decided, rows, delta, weight_bound, chosen_among=tested, candidates=total
     )
-    problem = Problem.ground(goal, decided)
+    problem = GoalOnRows.ground(goal, decided)
     point = problem.judge(decided)
     count = len(goal.constraints)
     return replace(
@@ -120,7 +120,7 @@ def _walk_thresholds(
             test = bounds.p_above if op == ">=" else bounds.p_below
             proven &= (test(np.round(k), np.round(n), r.share(asked)) <= delta) & (n > 0)
         passed = order.size if proven.all() else int(np.argmin(proven))
-    merit = Problem.ground(Goal(goal.sense, goal.objective), columns).scan(sweep).merit[places]
+    merit = GoalOnRows.ground(Goal(goal.sense, goal.objective), columns).scan(sweep).merit[places]
     best = 0 if passed == 0 else passed - 1 - int(np.argmax(merit[:passed][::-1]))
     return _at(goal, columns, float(order[best])), passed, order.size
 
@@ -174,7 +174,7 @@ def _best(goal: Goal, columns: Columns, proven: list[DecisionRule]) -> DecisionR
 
     def merit(rule: DecisionRule) -> float:
         decided = with_decisions(rule, columns)
-        value = Problem.ground(Goal(goal.sense, goal.objective), decided).judge(decided).value
+        value = GoalOnRows.ground(Goal(goal.sense, goal.objective), decided).judge(decided).value
         return float("-inf") if value is None else goal.sign * value
 
     return max(reversed(proven), key=merit)

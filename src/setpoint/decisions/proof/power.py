@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from setpoint._core import scipy_special as special
-from setpoint.decisions.quantities.quantity import Constant, Extreme, Quantity
+from setpoint.decisions.quantities.quantity import ConstantQuantity, Extreme, Quantity
 from setpoint.decisions.quantities.rate import Rate
 from setpoint.statistics import binomial as bounds
 
@@ -41,7 +41,7 @@ def rows_needed(
         The probability that they prove it.
     """
     value = quantity.value
-    if isinstance(quantity, Constant) or value is None or not quantity.exact or size == 0:
+    if isinstance(quantity, ConstantQuantity) or value is None or not quantity.exact or size == 0:
         return None
     if (value <= bound) if op == ">=" else (value >= bound):
         return None
@@ -49,7 +49,7 @@ def rows_needed(
         each = [
             rows_needed(item, op, bound, delta, size, power)
             for item in quantity.items
-            if not isinstance(item, Constant)
+            if not isinstance(item, ConstantQuantity)
         ]
         return None if any(n is None for n in each) else max(n for n in each if n is not None)
     if isinstance(quantity, Rate) and quantity.pure:
@@ -93,7 +93,7 @@ def power_at(
     rows : int
     """
     value = quantity.value
-    if isinstance(quantity, Constant):
+    if isinstance(quantity, ConstantQuantity):
         return float(quantity.proves(op, bound, delta))
     if value is None or not quantity.exact or size == 0:
         return 0.0
@@ -116,10 +116,10 @@ def bound_at(
 ) -> float | None:
     """The tightest bound that so many fresh rows would prove with the power, at the value seen."""
     value = quantity.value
-    if isinstance(quantity, Constant) or value is None or not quantity.exact or size == 0:
+    if isinstance(quantity, ConstantQuantity) or value is None or not quantity.exact or size == 0:
         return None
     if isinstance(quantity, Extreme) and (op == ">=") == (quantity.sign > 0):
-        varying = [item for item in quantity.items if not isinstance(item, Constant)]
+        varying = [item for item in quantity.items if not isinstance(item, ConstantQuantity)]
         each = [bound_at(item, op, delta, size, rows, power) for item in varying]
         known = [b for b in each if b is not None]
         if len(known) < len(each):

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from setpoint.decisions.proof.margin_path import tightened_goal
-from setpoint.decisions.proof.test_order import counts_along, pure_claims
+from setpoint.decisions.proof.testing_order import counts_along, pure_claims
 from setpoint.expressions import Columns, Scan, Sweep
 from setpoint.goals import Goal, lower
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import tune_threshold
 from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
@@ -80,7 +80,7 @@ def cautious(
 def _one_threshold(
     goal: Goal, columns: Columns, claims: list, margin: float
 ) -> tuple[DecisionRule, float]:
-    problem, sweep = Problem.meet(goal, columns), Sweep(columns)
+    problem, sweep = GoalOnRows.meet(goal, columns), Sweep(columns)
     scan, places = problem.scan(sweep), np.arange(sweep.size)
     counts = [
         (*counts_along(r, sweep, places), op, float(r.share(asked)))
@@ -121,7 +121,7 @@ def _judged_by(
 ) -> DecisionRule:
     """A rule chosen for a tightened goal, with what the goal itself reads there."""
     decided = with_decisions(rule, columns)
-    problem = Problem.ground(goal, decided)
+    problem = GoalOnRows.ground(goal, decided)
     point = problem.judge(decided)
     unknown = [None] * len(goal.constraints)
     binding = [h.binding for h in plain.held]

@@ -15,7 +15,7 @@ from setpoint.decisions.quantities import mcc_kappa as agreement
 from setpoint.decisions.quantities.bootstrap import resampled
 from setpoint.decisions.quantities.mcc_kappa import Agreement
 from setpoint.decisions.quantities.overlapping_rates import Joined
-from setpoint.decisions.quantities.quantity import Constant, Extreme, Quantity
+from setpoint.decisions.quantities.quantity import ConstantQuantity, Extreme, Quantity
 from setpoint.decisions.quantities.rate import Rate, apart, rate
 from setpoint.decisions.quantities.two_rates import Pair
 from setpoint.expressions import (
@@ -74,7 +74,7 @@ class _Reader:
     def read(self, tree: Expression, name: str) -> Quantity | None:
         tree = _summed(tree).normal()
         if isinstance(tree, Number):
-            return Constant(tree.value)
+            return ConstantQuantity(tree.value)
         found = self.rate(tree, name)
         if found is not None:
             return found
@@ -126,8 +126,8 @@ class _Reader:
         for item in items:  # the least of the least of some is the least of all
             nested = isinstance(item, Extreme) and item.sign == sign
             flat += item.items if nested else [item]  # type: ignore[union-attr]
-        constants = [i for i in flat if isinstance(i, Constant)]
-        varying = [i for i in flat if not isinstance(i, Constant)]
+        constants = [i for i in flat if isinstance(i, ConstantQuantity)]
+        varying = [i for i in flat if not isinstance(i, ConstantQuantity)]
         if not varying:
             return constants[0]
         # i − i is 0 and i / i is 1: the least any gap and the greatest any ratio can be
@@ -286,7 +286,7 @@ def parts_of_all(subject: Quantity, op: str) -> list[Quantity] | None:
     if isinstance(subject, Extreme) and (subject.sign > 0) == (op == ">="):
         found: list[Quantity] = []
         for item in subject.items:
-            inner = [] if isinstance(item, Constant) else parts_of_all(item, op)
+            inner = [] if isinstance(item, ConstantQuantity) else parts_of_all(item, op)
             if inner is None:
                 return None
             found += inner

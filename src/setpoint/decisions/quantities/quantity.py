@@ -57,7 +57,7 @@ class Bounds(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Constant(Bounds):
+class ConstantQuantity(Bounds):
     """A number."""
 
     value: float
@@ -93,7 +93,7 @@ class Extreme(Bounds):
 
     @property
     def _varying(self) -> int:
-        return max(1, sum(not isinstance(item, Constant) for item in self.items))
+        return max(1, sum(not isinstance(item, ConstantQuantity) for item in self.items))
 
     @property
     def how(self) -> str:

@@ -45,7 +45,7 @@ class Rate:
         Every (N, D) that a row can have, (0, 0) aside; sorted by N / D, the greatest first.
     counts : numpy.ndarray of shape (m,) or None
         Rows that have each; None where rows are weighted.
-    rows : betting.Rows or None
+    rows : betting.BoundedRows or None
         In the order of the bets; None for a pure rate, which needs no order.
     top, bottom : Form
         N and D as sums of totals.
@@ -58,7 +58,7 @@ class Rate:
     name: str
     possible: np.ndarray
     counts: np.ndarray | None
-    rows: betting.Rows | None
+    rows: betting.BoundedRows | None
     top: Form
     bottom: Form
     reach: float = 1.0
@@ -236,7 +236,7 @@ def rate(
         seen = seen * columns.weight[:, None]
     seen = seen[seen.any(1)]
     if columns.weight is not None:
-        rows = betting.Rows.single(_shuffled(seen, columns))
+        rows = betting.BoundedRows.single(_shuffled(seen, columns))
         return Rate(name, distinct, None, rows, top, bottom, reach, who)
     which = np.full(len(seen), -1)
     for j, pair in enumerate(distinct):
@@ -245,7 +245,7 @@ def rate(
         raise DataError("a row is something that no row can be; its column holds odd values")
     counts = np.bincount(which, minlength=len(distinct)).astype(float)
     pure = len(distinct) <= 2
-    rows = None if pure else betting.Rows.counted(distinct, _shuffled(which, columns))
+    rows = None if pure else betting.BoundedRows.counted(distinct, _shuffled(which, columns))
     return Rate(name, distinct, counts, rows, top, bottom, reach, who)
 
 

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from setpoint._core import scipy_special as special
-from setpoint.decisions.proof.test_order import counts_along
+from setpoint.decisions.proof.testing_order import counts_along
 from setpoint.decisions.quantities.from_expression import parts_of_all
 from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.decisions.quantities.rate import Rate
@@ -30,7 +30,7 @@ from setpoint.statistics import binomial as bounds
 _QUANTILES = ((np.arange(15) + 0.5) / 15)[:, None]
 
 
-class Part(Protocol):
+class ProspectPart(Protocol):
     """One quantity that has to keep a bound, at each candidate."""
 
     def power(self, bound: float, rows: float) -> np.ndarray:
@@ -175,7 +175,7 @@ def counted_along(
     return parts
 
 
-def parts_of(found: Sequence[Quantity], op: str, size: int, delta: float) -> list[Part]:
+def parts_of(found: Sequence[Quantity], op: str, size: int, delta: float) -> list[ProspectPart]:
     """What has to keep a bound, from one constraint's quantity at each candidate."""
     each = [parts_of_all(quantity, op) or [quantity] for quantity in found]
     width = min(map(len, each))
@@ -184,7 +184,7 @@ def parts_of(found: Sequence[Quantity], op: str, size: int, delta: float) -> lis
     return [_part([parts[i] for parts in each], op, size, delta) for i in range(width)]
 
 
-def _part(found: list[Quantity], op: str, size: int, delta: float) -> Part:
+def _part(found: list[Quantity], op: str, size: int, delta: float) -> ProspectPart:
     rates = [f for f in found if isinstance(f, Rate) and f.pure and f.k is not None]
     if len(rates) == len(found):
         k = np.array([float(r.k or 0) for r in rates])

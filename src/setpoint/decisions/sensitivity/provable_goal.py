@@ -14,12 +14,12 @@ import numpy as np
 
 from setpoint.decisions.proof.margin_path import margin_path, subjects_of
 from setpoint.decisions.proof.power import MOST
-from setpoint.decisions.proof.test_order import pure_claims
+from setpoint.decisions.proof.testing_order import pure_claims
 from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.decisions.sensitivity.proof_prospects import (
     Around,
     Counted,
-    Part,
+    ProspectPart,
     counted_along,
     parts_of,
 )
@@ -27,9 +27,9 @@ from setpoint.decisions.sensitivity.value_function import Along, Searched
 from setpoint.expressions import Columns
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
-from setpoint.goals.constraint_bound import Asked, asked_of, moved, numbered
+from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import threshold_rule
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
@@ -69,7 +69,7 @@ class Provable:
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelsNeeded:
     """How many fresh labelled rows would prove a goal.
 
     Attributes
@@ -106,8 +106,8 @@ class Outlook:
     """
 
     goal: Goal
-    asked: tuple[Asked, ...]
-    parts: tuple[tuple[Part, ...], ...]
+    asked: tuple[ConstraintBound, ...]
+    parts: tuple[tuple[ProspectPart, ...], ...]
     merit: np.ndarray
     rules: Sequence[DecisionRule] | np.ndarray
     power: float
@@ -176,7 +176,7 @@ class Outlook:
         value = self.goal.sign * float(self.merit[best])
         return Provable(goal, as_asked, rows, value, *self.words(best))
 
-    def labels(self, caps: Sequence[float], worth: float, fresh: int) -> Labels:
+    def labels(self, caps: Sequence[float], worth: float, fresh: int) -> LabelsNeeded:
         """The least number of fresh rows that would prove the goal at these caps.
 
         With a merit of at least ``worth``: to decide nothing would keep most caps.
@@ -186,12 +186,12 @@ class Outlook:
         if rows is None:
             rows, as_seen = self._least(caps, worth, as_seen=True), True
             if rows is None or rows <= fresh:  # what is open cannot be sure with fewer rows
-                return Labels(goal, None, None, ROWS, None)
+                return LabelsNeeded(goal, None, None, ROWS, None)
         able = self._able(caps, rows, worth, as_seen)
         best = int(np.argmax(np.where(able, self.merit, -np.inf)))
         of_them, who = self._say(best, rows)
         value = self.goal.sign * float(self.merit[best])
-        return Labels(goal, rows, of_them, who, value, as_seen)
+        return LabelsNeeded(goal, rows, of_them, who, value, as_seen)
 
     def _able(self, caps: Sequence[float], rows: float, worth: float, as_seen: bool) -> np.ndarray:
         return (self.powers(caps, rows, as_seen) >= self.each) & (self.merit >= worth - SLACK)
@@ -236,7 +236,7 @@ def _told(rows: float) -> int:
     return math.ceil(rows / unit) * unit
 
 
-def _empty(asked: Asked, cap: float) -> bool:
+def _empty(asked: ConstraintBound, cap: float) -> bool:
     """Whether a bound asks for nothing."""
     low, high = asked.span
     return asked.sign * cap <= low if asked.op == ">=" else asked.sign * cap >= high
@@ -346,7 +346,7 @@ def outlook(
     return Outlook(land.goal, land.asked, tuple(parts), np.array(merit), rules, power)
 
 
-def _inexact(asked: Asked) -> str:
+def _inexact(asked: ConstraintBound) -> str:
     return f"{asked.metric} has no exact bound, so that nothing proves it"
 
 
@@ -357,7 +357,7 @@ def _along(land: Along, nearby: Goal, delta: float, power: float) -> Outlook | s
     places = _looks(land, caps) if None in claims else spread_over(land.sweep.size, PLACES)
     size = land.columns.size
     curves = smoothed(land, places)
-    parts: list[tuple[Part, ...]] = []
+    parts: list[tuple[ProspectPart, ...]] = []
     for j, claim in enumerate(claims):
         if claim is not None:
             counted = counted_along(claim, land.sweep, places, size, delta)
@@ -380,7 +380,7 @@ def _around(land: Along, j: int, places: np.ndarray, delta: float) -> Around | N
     """A constraint at some thresholds: its value on all rows, how far its bound lies on some."""
     asked, some = land.asked[j], _some(land.columns)
     goal = numbered(Goal(land.goal.sense, land.goal.objective, (asked.constraint,)))
-    problem = Problem.ground(goal, land.columns)
+    problem = GoalOnRows.ground(goal, land.columns)
     away = []
     for place in places:
         rule = threshold_rule(problem, land.sweep, int(place))

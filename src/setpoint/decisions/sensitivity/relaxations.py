@@ -23,7 +23,7 @@ _TRIES = 6
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestGoal:
     """A goal that is met on these rows, near the one that is not.
 
     Attributes
@@ -52,7 +52,7 @@ class Nearest:
     behind: int
 
 
-def nearest_goals(land: Landscape, caps: Caps) -> tuple[Nearest, ...]:
+def nearest_goals(land: Landscape, caps: Caps) -> tuple[NearestGoal, ...]:
     """Goals that can be met, the least relaxed first; those of one constraint before all."""
     several = len(land.asked) > 1
     alone = [found for j in range(len(land.asked)) if (found := _alone(land, caps, j)) is not None]
@@ -61,7 +61,7 @@ def nearest_goals(land: Landscape, caps: Caps) -> tuple[Nearest, ...]:
     return (*alone, *(() if together is None else (together,)))
 
 
-def _alone(land: Landscape, caps: Caps, j: int) -> Nearest | None:
+def _alone(land: Landscape, caps: Caps, j: int) -> NearestGoal | None:
     spot = land.tightest(j, caps)
     if spot is None:
         return None
@@ -73,7 +73,7 @@ def _alone(land: Landscape, caps: Caps, j: int) -> Nearest | None:
     return _first_met(land, caps, relaxed, ALONE)
 
 
-def _together(land: Landscape, caps: Caps) -> Nearest | None:
+def _together(land: Landscape, caps: Caps) -> NearestGoal | None:
     spot = land.nearest(caps)
     if spot is None:
         return None
@@ -94,7 +94,7 @@ def _rounded(land: Landscape, j: int, excess: float) -> float:
 
 def _first_met(
     land: Landscape, caps: Caps, relaxed: Callable[[float], tuple[float, ...]], how: str
-) -> Nearest | None:
+) -> NearestGoal | None:
     """The first of ever wider caps that a candidate is found for: a search can miss its own."""
     for extra in _extras():
         wide = relaxed(extra)
@@ -109,10 +109,10 @@ def _extras() -> Iterator[float]:
     yield from (0.005 * 2**i for i in range(_TRIES))
 
 
-def _nearest(land: Landscape, caps: Caps, wide: Caps, spot: Spot, how: str) -> Nearest:
+def _nearest(land: Landscape, caps: Caps, wide: Caps, spot: Spot, how: str) -> NearestGoal:
     goal = moved(land.goal, land.asked, tuple(wide))
     trios = list(zip(land.asked, caps, wide, strict=True))
-    return Nearest(
+    return NearestGoal(
         goal=goal,
         relaxed=tuple(str(a.at_cap(w)) for a, cap, w in trios if w > cap),
         how=how,

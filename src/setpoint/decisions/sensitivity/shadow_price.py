@@ -17,7 +17,7 @@ import numpy as np
 
 from setpoint.decisions.sensitivity.value_function import Along, Caps, Landscape
 from setpoint.expressions.constraint import SLACK
-from setpoint.goals.constraint_bound import Asked, in_points
+from setpoint.goals.constraint_bound import ConstraintBound, in_points
 from setpoint.rules.tradeoff_curve import spread_over
 
 # The price of one constraint, as data and in words.
@@ -193,7 +193,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
     return tuple(found)
 
 
-def _step(asked: Asked, cap: float, behind: int) -> float:
+def _step(asked: ConstraintBound, cap: float, behind: int) -> float:
     """One point, less near an end of the metric's range, more where the rows cannot resolve it."""
     bound = asked.sign * cap
     if not asked.points:
@@ -205,19 +205,19 @@ def _step(asked: Asked, cap: float, behind: int) -> float:
     return next(coarse, 0.05)
 
 
-def _tighter(asked: Asked, cap: float, step: float) -> float:
+def _tighter(asked: ConstraintBound, cap: float, step: float) -> float:
     """A step inwards that stays off the end of the metric's range."""
     room = _room(asked, cap)
     return step if room > step * (1 + 1e-9) else room / 2
 
 
-def _room(asked: Asked, cap: float) -> float:
+def _room(asked: ConstraintBound, cap: float) -> float:
     """How far the bound can be tightened at all."""
     bound, (low, high) = asked.sign * cap, asked.span
     return high - bound if asked.op == ">=" else bound - low
 
 
-def _unit(asked: Asked, cap: float, step: float) -> float:
+def _unit(asked: ConstraintBound, cap: float, step: float) -> float:
     """One point, or what is small beside the distance to the nearer end of the range."""
     if not asked.points:
         return step

@@ -21,9 +21,9 @@ from setpoint.expressions import Columns, Constraint, Expression, Number, Ratio,
 from setpoint.expressions.fractions import linear
 from setpoint.expressions.rows.row_events import decided
 from setpoint.goals import Goal
-from setpoint.goals.constraint_bound import Asked, asked_of, moved
+from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 
@@ -57,7 +57,7 @@ class Landscape(Protocol):
     """What the goal is worth at other bounds."""
 
     goal: Goal
-    asked: tuple[Asked, ...]
+    asked: tuple[ConstraintBound, ...]
     columns: Columns
 
     def best(self, caps: Caps, solid: bool = False) -> Spot | None:
@@ -256,13 +256,13 @@ def landscape(goal: Goal, columns: Columns, kind: str, by: str | None) -> Along 
     return Along(goal, columns) if kind == "threshold" else Searched(goal, columns, kind, by)
 
 
-def _at_zero(goal: Goal, asked: tuple[Asked, ...], columns: Columns) -> Problem:
+def _at_zero(goal: Goal, asked: tuple[ConstraintBound, ...], columns: Columns) -> GoalOnRows:
     """The problem with every bound at 0, where the excess of a constraint is ± its metric."""
     zero = tuple(Constraint(a.metric, a.op, Number(0.0)) for a in asked)
-    return Problem.ground(Goal(goal.sense, goal.objective, zero), columns)
+    return GoalOnRows.ground(Goal(goal.sense, goal.objective, zero), columns)
 
 
-def bottoms(problem: Problem) -> list[Expression]:
+def bottoms(problem: GoalOnRows) -> list[Expression]:
     """What the rates of a problem are divided by, where that is a count of rows."""
     parts = [problem.objective, *(c.left for c in problem.constraints)]
     found: dict[Expression, None] = {}

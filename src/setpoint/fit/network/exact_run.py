@@ -20,11 +20,11 @@ from setpoint.fit.network.exact_verdict import NEAR, Stand, Verdict, prices_of, 
 from setpoint.goals import Goal, Task
 from setpoint.methods import Exact
 from setpoint.methods.exact.hard_decisions import HardRows, Rank, walk
-from setpoint.methods.exact.whole_problem import Whole
+from setpoint.methods.exact.whole_problem import WholeProblem
 from setpoint.methods.method import ready
 from setpoint.solvers import ExactPenalty, FirstOrder, Round, Solution, Sqp
 from setpoint.solvers.sqp.penalty_inner_solver import MOST
-from setpoint.training.batches import Rows, taken
+from setpoint.training.batches import TrainingRows, taken
 from setpoint.training.checkpoint import digest, load_state, save_state
 from setpoint.training.events import EpochDone, Listener, Started, Stopped
 from setpoint.training.loop import evaluate_outputs, interruptions
@@ -98,7 +98,7 @@ TOLERANCE = 1e-3  #: what a tie or a constraint may be broken by before it gets 
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class ExactSolution:
     """A model trained on the exact problem.
 
     Attributes
@@ -123,7 +123,7 @@ class Solved:
     finished: bool = True
 
 
-class Run:
+class ExactRun:
     """One run: candidates come in, the best stays."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Run:
         goal: Goal,
         task: Task,
         model: nn.Module,
-        rows: Rows,
+        rows: TrainingRows,
         method: Exact,
         judge: Callable[[nn.Module], tuple[float, ...]] | None,
         listener: Listener | None,
@@ -155,7 +155,7 @@ class Run:
         self.began = time.monotonic()
         self.seen = 0  #: iterates that were judged
         self.offer(rank, "iterate 0")
-        self.whole = Whole(
+        self.whole = WholeProblem(
             self.goal,
             task,
             self._forward,
@@ -218,7 +218,7 @@ class Run:
 
     # --- running ---------------------------------------------------------------------------------
 
-    def solve(self, tune: Rows | None, checkpoint: Any, fingerprint: str) -> Solved:
+    def solve(self, tune: TrainingRows | None, checkpoint: Any, fingerprint: str) -> ExactSolution:
         with interruptions() as interrupted:
             solution, history, finished = self._penalty(checkpoint, fingerprint, interrupted)
             if finished:
@@ -230,7 +230,7 @@ class Run:
         verdict = self._verdict(solution, start, tune)
         reason = "all rounds were run" if finished else "interrupted"
         self.listener(Stopped(PHASE, reason, len(history), self.best.get("round", 0)))
-        return Solved(self.model, self.best["threshold"], verdict, history, finished)
+        return ExactSolution(self.model, self.best["threshold"], verdict, history, finished)
 
     def _penalty(
         self, checkpoint: Any, fingerprint: str, interrupted: Callable[[], bool]
@@ -421,7 +421,7 @@ class Run:
                 self.threshold, rank = self._point(self.hard.scores(self.outputs()), fixed)
                 self.offer(rank, words)
 
-    def _verdict(self, solution: Solution, start: Stand, tune: Rows | None) -> Verdict:
+    def _verdict(self, solution: Solution, start: Stand, tune: TrainingRows | None) -> Verdict:
         outputs, threshold = self.outputs(), self.best["threshold"]
         train = self._stand(self.hard, outputs, threshold)
         other = None
@@ -480,7 +480,7 @@ def fit_exact(
     listener: Listener | None = None,
     checkpoint: Any = None,
     fingerprint: str = "",
-) -> Solved:
+) -> ExactSolution:
     """Train a model on a goal's hard decisions, from where it is.
 
     Parameters
@@ -530,15 +530,15 @@ def fit_exact(
     if not isinstance(found, Exact):
         raise KindError(f"method={method!r}: an Exact with its options, or None")
     stated, kind = Goal.of(goal), Task.make(task)
-    rows, other = _taken(Rows(X, y, weight, group), kind), None
+    rows, other = _taken(TrainingRows(X, y, weight, group), kind), None
     if tune is not None:
-        other = _taken(Rows(*tune), kind)
+        other = _taken(TrainingRows(*tune), kind)
     found = replace(found, form="whole")
-    run = Run(stated, kind, model, rows, found, judge, listener, seed)
+    run = ExactRun(stated, kind, model, rows, found, judge, listener, seed)
     return run.solve(other, checkpoint, fingerprint)
 
 
-def _taken(rows: Rows, task: Task) -> Rows:
+def _taken(rows: TrainingRows, task: Task) -> TrainingRows:
     """Rows as tensors, without those that weigh nothing."""
     for name, x in (("X", rows.inputs), ("y", rows.target)):
         if not isinstance(x, Tensor):
@@ -552,4 +552,4 @@ def _taken(rows: Rows, task: Task) -> Rows:
     left = (rows.weight != 0).nonzero().reshape(-1)
     if not len(left):
         raise DataError("every row has the weight 0: nothing is left to train on")
-    return Rows(*(taken(column, left) for column in rows))
+    return TrainingRows(*(taken(column, left) for column in rows))

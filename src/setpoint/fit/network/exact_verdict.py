@@ -16,14 +16,14 @@ from setpoint.expressions import Columns
 from setpoint.goals import Goal
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.exact.hard_decisions import HardRows
-from setpoint.methods.exact.whole_problem import Whole
-from setpoint.methods.method import Standing
+from setpoint.methods.exact.whole_problem import WholeProblem
+from setpoint.methods.method import GoalStanding
 from setpoint.solvers import Solution
 
 NEAR = 0.02  #: a probability so near the threshold is a singular point
 
 
-class Held(NamedTuple):
+class ConstraintExcess(NamedTuple):
     """By how much a constraint is broken, in its own units; <= 0 where it holds."""
 
     constraint: str
@@ -44,7 +44,7 @@ class Stand:
 
     value: float
     feasible: bool
-    constraints: tuple[Held, ...]
+    constraints: tuple[ConstraintExcess, ...]
 
     @classmethod
     def at(cls, hard: HardRows, z: np.ndarray) -> Stand:
@@ -52,7 +52,7 @@ class Stand:
         goal, lowered = hard.lowered.goal, hard.lowered
         value, *excess = lowered.stated(hard.decided(z))
         both = zip(lowered.wanted[1:], excess, strict=True)
-        held = tuple(Held(w.text, abs(x) if w.equal else x) for w, x in both)
+        held = tuple(ConstraintExcess(w.text, abs(x) if w.equal else x) for w, x in both)
         return cls(-goal.sign * value, hard.rank(z).feasible, held)
 
 
@@ -94,7 +94,7 @@ class Verdict:
     ties: float
     stationarity: float
     complementarity: float
-    multipliers: tuple[Standing, ...]
+    multipliers: tuple[GoalStanding, ...]
     prices: tuple[str, ...]
     status: str
 
@@ -139,7 +139,7 @@ class Verdict:
 
 
 def read_verdict(
-    whole: Whole,
+    whole: WholeProblem,
     solution: Solution,
     start: Stand,
     origin: str,
@@ -168,7 +168,7 @@ def read_verdict(
     )
 
 
-def _multipliers(whole: Whole, solution: Solution, s: Tensor) -> tuple[Standing, ...]:
+def _multipliers(whole: WholeProblem, solution: Solution, s: Tensor) -> tuple[GoalStanding, ...]:
     """The goal's own multipliers, from cleared constraints to the units they are stated in.
 
     A cleared constraint v and the stated one e, both <= 0, have gradients that are parallel where
@@ -187,7 +187,7 @@ def _multipliers(whole: Whole, solution: Solution, s: Tensor) -> tuple[Standing,
     for j, text in enumerate(lowered.constraints):
         v, e = (_gradient(x, cells, j + 1) for x in (lowered, stated))
         scale = float(v @ e / max(e @ e, 1e-300))
-        rows.append(Standing(text, float(excess[j]), float(paid[j]) * scale))
+        rows.append(GoalStanding(text, float(excess[j]), float(paid[j]) * scale))
     return tuple(rows)
 
 
@@ -198,7 +198,7 @@ def _gradient(lowered: Any, cells: np.ndarray, j: int) -> np.ndarray:
     return lowered.prices(cells, memory, one)[0]
 
 
-def paid(held: Standing) -> str:
+def paid(held: GoalStanding) -> str:
     """What the penalty paid for a constraint, in words."""
     if abs(held.multiplier) < 1e-9:
         return f"nothing by the penalty for {held.constraint}"

@@ -35,14 +35,14 @@ from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.implicit.threshold_search import search_slots
 from setpoint.methods.method import ready
 from setpoint.methods.rate_targets import curve_of
-from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.solvers import FirstOrder
-from setpoint.training.batches import InMemory, Rows
+from setpoint.training.batches import InMemory, TrainingRows
 from setpoint.training.checkpoint import digest
 from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import Listener
-from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
+from setpoint.training.loop import EpochVerdict, Trained, TrainingPlan, evaluate_outputs, train
 from setpoint.training.scored_rows import scored
 
 # The goal at a threshold for each group, read quickly: by it a network in training is judged.
@@ -81,7 +81,7 @@ def point_by_group(
     cuts, *_ = search_slots(Lowered(goal, cells), slot, scores, place, weight, STEP)
     known = replace(columns, task=replace(columns.task, groups=task.groups))
     decided = scores >= cuts[slot[place]]
-    return Problem.meet(goal, known).judge(replace(known, decided=decided))
+    return GoalOnRows.meet(goal, known).judge(replace(known, decided=decided))
 
 
 # Sizes of batches and weights of classes, from how many rows each class has.
@@ -123,7 +123,7 @@ POWERS = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class NetworkSettings:
     """How networks are trained; None is chosen by the method and the number of rows."""
 
     epochs: int = 100
@@ -141,7 +141,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TensorRows:
     """The rows of one job, as tensors, with their labels in the task's own terms."""
 
     inputs: Tensor
@@ -150,9 +150,9 @@ class Part:
     codes: dict[str, Tensor] = field(default_factory=dict)
     groups: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def rows(self) -> Rows:
+    def rows(self) -> TrainingRows:
         """For batches."""
-        return Rows(self.inputs, self.target, self.weight, self.codes or None)
+        return TrainingRows(self.inputs, self.target, self.weight, self.codes or None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +173,9 @@ def fit_network(
     task: Task,
     method: Method,
     build: Callable[[], nn.Module],
-    rows: Part,
-    tune: Part,
-    settings: Settings,
+    rows: TensorRows,
+    tune: TensorRows,
+    settings: NetworkSettings,
 ) -> Fitted:
     """Train a network on a goal by a method, judged after every epoch on the tune rows."""
     fit = _Fit(goal, task, build, rows, tune, settings)
@@ -203,9 +203,9 @@ class _Fit:
         goal: Goal,
         task: Task,
         build: Callable[[], nn.Module],
-        rows: Part,
-        tune: Part,
-        settings: Settings,
+        rows: TensorRows,
+        tune: TensorRows,
+        settings: NetworkSettings,
     ) -> None:
         self.goal, self.task, self.build = goal, task, build
         self.rows, self.tune, self.settings = rows, tune, settings
@@ -325,7 +325,7 @@ class _Fit:
         memory = MEMORY if not isinstance(method, Exact) else self._positives(MANY)
         loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup, memory=memory)
         loss.to(self.rows.inputs.device)
-        plan = Plan(
+        plan = TrainingPlan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
             epochs=settings.epochs,
             patience=settings.patience,
@@ -343,12 +343,12 @@ class _Fit:
 
     # --- judging ---------------------------------------------------------------------------------
 
-    def judge(self, model: nn.Module) -> Judged:
+    def judge(self, model: nn.Module) -> EpochVerdict:
         """The goal on the tune rows at the best operating point; ties by cross-entropy."""
         outputs = evaluate_outputs(model, self.tune.inputs)
         entropy = _entropy(outputs, self.tune, self.task)
         if self.settings.by == "cross-entropy":
-            return Judged((-entropy,), {"cross_entropy": entropy})
+            return EpochVerdict((-entropy,), {"cross_entropy": entropy})
         columns = self._columns(outputs)
         point = (
             quick_point(self.goal, columns)
@@ -357,7 +357,7 @@ class _Fit:
         )
         shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
         feasible, excess, merit = point.rank(self.goal.sign)
-        return Judged((float(feasible), excess, merit, -entropy), shown)
+        return EpochVerdict((float(feasible), excess, merit, -entropy), shown)
 
     def _columns(self, outputs: Tensor) -> Any:
         tune = self.tune
@@ -368,7 +368,7 @@ class _Fit:
         if self.task.kind != "binary":
             return None
         columns = self._columns(evaluate_outputs(model, self.tune.inputs))
-        _, threshold = best_threshold(Problem.meet(self.goal, columns))
+        _, threshold = best_threshold(GoalOnRows.meet(self.goal, columns))
         return threshold if 1e-4 < threshold < 1 - 1e-4 else None
 
     def _shifted(self, model: nn.Module, threshold: float) -> bool:
@@ -443,7 +443,7 @@ def shift(model: nn.Module, by: float) -> bool:
     return True
 
 
-def _entropy(outputs: Tensor, part: Part, task: Task) -> float:
+def _entropy(outputs: Tensor, part: TensorRows, task: Task) -> float:
     if task.kind == "multiclass":
         each = F.cross_entropy(outputs.double(), part.target.long(), reduction="none")
     else:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import FileError
-from setpoint.decisions.evaluate import Kept
+from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.decisions.referee import Bout, Entrant
 from setpoint.expressions import Columns
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
-from setpoint.rules.goal_on_rows import Point, Problem
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.tradeoff_curve import number_from, number_to
 
 
@@ -42,7 +42,7 @@ class Fared:
     name: str
     driven: bool
     value: float | None
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[ConstraintValue, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -114,7 +114,8 @@ class RealComparison:
         try:
             data = _numbers(dict(data), number_from)
             members = tuple(
-                Fared(**{**m, "kept": tuple(Kept(**k) for k in m["kept"])}) for m in data["members"]
+                Fared(**{**m, "kept": tuple(ConstraintValue(**k) for k in m["kept"])})
+                for m in data["members"]
             )
             gain = None if data["gain"] is None else Gain(**data["gain"])
             rest = str(data["chosen"]), members, gain, int(data["rows"]), str(data["sentence"])
@@ -144,7 +145,7 @@ def compare(
     seed : int
         Of the bootstrap.
     """
-    problem = Problem.ground(goal, found[0][2])
+    problem = GoalOnRows.ground(goal, found[0][2])
     points = {name: problem.judge(columns) for name, _, columns in found}
     ranks = {name: point.rank(goal.sign) for name, point in points.items()}
     order = sorted(found, key=lambda f: ranks[f[0]], reverse=True)
@@ -195,10 +196,10 @@ def _sentence(goal: Goal, fared: Mapping[str, Fared], chosen: str, gain: Gain | 
     return f"{verdict}: {said}. {chosen} is taken."
 
 
-def kept_at(goal: Goal, point: Point) -> tuple[Kept, ...]:
+def kept_at(goal: Goal, point: Point) -> tuple[ConstraintValue, ...]:
     """How each constraint stands at a point."""
     return tuple(
-        Kept(str(c), side, e <= SLACK, max(e, 0.0) if e > SLACK else 0.0)
+        ConstraintValue(str(c), side, e <= SLACK, max(e, 0.0) if e > SLACK else 0.0)
         for c, side, e in zip(goal.constraints, point.sides, point.excess, strict=True)
     )
 

@@ -30,7 +30,7 @@ from setpoint.fit.fold_models import (
     built,
 )
 from setpoint.fit.members import MANY
-from setpoint.fit.network.goal_network import Settings, device_of
+from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.regression.regression_network import RealFit, RealPart, fresh
 from setpoint.fit.regression.regression_targets import Scale, parted, rarity
 from setpoint.fit.training_data import Encoded
@@ -168,7 +168,7 @@ class RealNetwork(RealMember):
     form = "numbers"
     model: Any
     method: Any
-    settings: Settings
+    settings: NetworkSettings
     hidden: tuple[int, ...] = (128, 64)
     dropout: float = 0.1
 
@@ -249,7 +249,7 @@ class RealGiven(RealMember):
 def members_of(
     model: Any,
     method: Any,
-    settings: Settings,
+    settings: NetworkSettings,
     hidden: tuple[int, ...],
     dropout: float,
     beside: bool,

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint.fit.network.goal_network import Settings
+from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.regression.regression_targets import Scale, columns_of
 from setpoint.goals import Goal, Task
 from setpoint.losses import GoalLoss
 from setpoint.methods import Errors
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.solvers import FirstOrder
-from setpoint.training.batches import InMemory, Rows
-from setpoint.training.loop import Judged, Plan, Trained, evaluate_outputs, train
+from setpoint.training.batches import InMemory, TrainingRows
+from setpoint.training.loop import EpochVerdict, Trained, TrainingPlan, evaluate_outputs, train
 
 WARMUP = 0.1  #: share of the epochs that start with mean squared error
 MEMORY = 8192  #: rows that running totals remember, and no more than there are
@@ -45,7 +45,7 @@ class Standardised(nn.Module):
         return self.loss(predicted, target, weight=weight, group=group) / self.unit
 
 
-class Plain(nn.Module):
+class StandardError(nn.Module):
     """Mean squared or absolute error in standard units."""
 
     def __init__(self, absolute: bool, scale: Scale) -> None:
@@ -97,7 +97,7 @@ class RealFit:
     fit: RealPart
     tune: RealPart
     scale: Scale
-    settings: Settings
+    settings: NetworkSettings
 
     def run(self) -> tuple[nn.Module, Trained]:
         """Train; the network holds the weights of the best epoch."""
@@ -111,7 +111,9 @@ class RealFit:
         }
         target = torch.as_tensor(fit.target, dtype=torch.float64, device=device)
         weight = None if fit.weight is None else torch.as_tensor(fit.weight, device=device)
-        batches = InMemory(Rows(fit.inputs, target, weight, codes or None), max(1, min(size, n)))
+        batches = InMemory(
+            TrainingRows(fit.inputs, target, weight, codes or None), max(1, min(size, n))
+        )
         driven = self.method not in ("mse", "mae")
         waits = max(1, int(WARMUP * settings.epochs)) if driven else 0
         if driven:
@@ -128,9 +130,9 @@ class RealFit:
                 self.scale,
             )
         else:
-            loss = Plain(self.method == "mae", self.scale)
+            loss = StandardError(self.method == "mae", self.scale)
         rate = settings.learning_rate or 3e-3 * settings.pace
-        plan = Plan(
+        plan = TrainingPlan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
             epochs=settings.epochs,
             patience=settings.patience,
@@ -141,11 +143,11 @@ class RealFit:
         run = train(model, loss.to(device), batches, plan, self._judge(), settings.listener)
         return model, run
 
-    def _judge(self) -> Callable[[nn.Module], Judged]:
+    def _judge(self) -> Callable[[nn.Module], EpochVerdict]:
         tune = self.tune
-        problem = Problem.ground(self.goal, self._columns(np.zeros(len(tune.target))))
+        problem = GoalOnRows.ground(self.goal, self._columns(np.zeros(len(tune.target))))
 
-        def judge(model: nn.Module) -> Judged:
+        def judge(model: nn.Module) -> EpochVerdict:
             z = evaluate_outputs(model, tune.inputs).double().cpu().numpy().reshape(-1)
             predicted = self.scale.back(z)
             point = problem.judge(self._columns(predicted))
@@ -153,7 +155,7 @@ class RealFit:
             squared = float(np.average(e * e, weights=tune.weight))
             feasible, excess, merit = point.rank(self.goal.sign)
             shown = {"tune": point.value, "feasible": point.feasible, "squared_error": squared}
-            return Judged((float(feasible), excess, merit, -squared), shown)
+            return EpochVerdict((float(feasible), excess, merit, -squared), shown)
 
         return judge
 

@@ -12,7 +12,7 @@ from setpoint._core.errors import FileError
 from setpoint.fit.regression.regression_comparison import RealComparison, compare
 from setpoint.fit.regression.regression_members import RealJob, RealMade, RealMember
 from setpoint.fit.regression.regression_targets import columns_of, parted
-from setpoint.fit.training_data import Progress
+from setpoint.fit.training_data import FitProgress
 from setpoint.goals import Goal
 
 HELD = 0.25  #: share of the rows that judge
@@ -89,7 +89,7 @@ def fit_real(
     notes: list[str] = []
     finished = True
     for k, member in enumerate(members):
-        tell(Progress("fit", k, len(members), member.name, 1, 1))
+        tell(FitProgress("fit", k, len(members), member.name, 1, 1))
         made[member.name] = member.fit(job, parts.train)
         finished = made[member.name].finished
         if not finished:

@@ -35,7 +35,7 @@ FEW, CELLS = 4, 4  #: so many fractions, of so many cells, are read as plain num
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class SignedExpression:
     """One thing to be made small: sign · (left − right); two-sided where it must be 0."""
 
     expression: Expression
@@ -46,7 +46,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Place(Expression):
+class CellPlace(Expression):
     """A leaf of a tree that is read by its place among the totals.
 
     Looking a leaf itself up compares trees, which is slow, and which torch.compile cannot follow.
@@ -147,7 +147,7 @@ class Lowered(nn.Module):
         objective = goal.objective.expand(domain)
         high = goal.objective.interval()[1]
         self.offset = high if goal.sign > 0 and high < float("inf") else 0.0
-        self.wanted = [Wanted(objective, -float(goal.sign))]
+        self.wanted = [SignedExpression(objective, -float(goal.sign))]
         for constraint in goal.constraints:
             ground = Constraint(
                 constraint.left.expand(domain), constraint.op, constraint.right.expand(domain)
@@ -159,7 +159,7 @@ class Lowered(nn.Module):
             dict.fromkeys(leaf for w in self.wanted for leaf in w.expression.leaves())
         )
         self._stack()
-        place = {leaf: Place(i) for i, leaf in enumerate(self.leaves)}
+        place = {leaf: CellPlace(i) for i, leaf in enumerate(self.leaves)}
         self.trees = {
             j: (self.wanted[j].sign, self.wanted[j].expression.map_leaves(place.__getitem__))
             for j in self.trees
@@ -331,7 +331,7 @@ class Lowered(nn.Module):
         return gradient if is_tensor(cells) else gradient.numpy()
 
 
-def _wanted(constraint: Constraint) -> list[Wanted]:
+def _wanted(constraint: Constraint) -> list[SignedExpression]:
     """A constraint as things to be <= 0; the least of several >= b is each of them >= b.
 
     A gap of 0 is equality with the first of them: |a − b| itself has no slope where it is 0.
@@ -339,13 +339,15 @@ def _wanted(constraint: Constraint) -> list[Wanted]:
     left, right = constraint.left, constraint.right
     alike = _gap_of(left)
     if alike and constraint.op != ">=" and isinstance(right, Number) and right.value == 0:
-        return [Wanted(part - alike[0], 1.0, equal=True, apart=True) for part in alike[1:]]
+        return [
+            SignedExpression(part - alike[0], 1.0, equal=True, apart=True) for part in alike[1:]
+        ]
     if constraint.op == "==":
-        return [Wanted(left - right, 1.0, equal=True)]
+        return [SignedExpression(left - right, 1.0, equal=True)]
     whole = "min" if constraint.op == ">=" else "max"
     parts = left.items if isinstance(left, Several) and left.how == whole else (left,)
     sign = -1.0 if constraint.op == ">=" else 1.0
-    return [Wanted(part - right, sign) for part in parts]
+    return [SignedExpression(part - right, sign) for part in parts]
 
 
 def _gap_of(expression: Expression) -> tuple[Expression, ...]:

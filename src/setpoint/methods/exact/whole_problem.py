@@ -35,13 +35,13 @@ from setpoint.methods.confusion.batch import take_batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.exact.step_tie import apart, directions, exceeds, falls_short
-from setpoint.programs import Problem
+from setpoint.programs import ConstrainedProblem
 
 REGULARISERS = ("trim", "relabel", "none")
 RELATIONS = ("auto", "inequality", "equality")
 
 
-class Whole:
+class WholeProblem:
     """All rows of a goal, as a problem over weights, memberships and a threshold.
 
     Parameters
@@ -120,10 +120,10 @@ class Whole:
 
     # --- the parts of the problem ----------------------------------------------------------------
 
-    def problem(self) -> Problem:
+    def problem(self) -> ConstrainedProblem:
         """The problem over (θ…, s, τ)."""
         free = int(self.several)  # of several classes s is kept on the simplex, not in a box
-        return Problem(
+        return ConstrainedProblem(
             objective=lambda x: self.values(x[-2])[0],
             constraints=self.constraints,
             equations=self.equations if bool((~self.kept).any()) else None,

@@ -46,7 +46,7 @@ from setpoint.methods.implicit.moving_thresholds import Moving, Shifts, Threshol
 from setpoint.methods.implicit.query_ranking import query_objection, query_program, query_recovered
 from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
 from setpoint.methods.implicit.threshold_tracker import Keeper
-from setpoint.methods.method import Method, Recovered, Standing, not_totals, ready
+from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import Aim, aim_objection, aim_of, area_of, curve_of
 from setpoint.methods.short_levels import ShortLevels
 from setpoint.programs import Exchange, Priced, StreamProgram
@@ -265,7 +265,7 @@ class ImplicitProgram(MixedProgram):
         held = [self.aim.text] if self.aim.levels else lowered.constraints
         rows = zip(held, excess, np.asarray(mu).mean(0).tolist(), strict=True)
         where = tuple(self.reader.thresholds.flatten().tolist())
-        standing = tuple(Standing(*row) for row in rows)
+        standing = tuple(GoalStanding(*row) for row in rows)
         slope, start = area_of(self.goal)
         return Recovered(start - slope * lowered.goal.sign * value, standing, where)
 

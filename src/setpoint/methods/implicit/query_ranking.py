@@ -286,7 +286,7 @@ def query_recovered(totals: Any) -> Recovered:
     return Recovered(float(totals[0, VALUE] / totals[0, QUERIES]))
 
 
-class Asked(NamedTuple):
+class QueryGoal(NamedTuple):
     """A batch of rows in lists by query.
 
     ``logits`` (n,) are scores as given, ``scores`` those on the scale of the borders, ``deviation``
@@ -343,7 +343,7 @@ class QueryProgram(StreamProgram):
         self.register_buffer("ranks", ranks, persistent=False)
         self.register_buffer("discounts", 1 / torch.log2(every.double() + 1), persistent=False)
 
-    def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Asked:
+    def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> QueryGoal:
         logits, relevance, codes = _taken(self.goal, outputs, target, weight, group)
         lists = listed(logits, codes)
         deviation = None
@@ -355,13 +355,13 @@ class QueryProgram(StreamProgram):
         if isinstance(self.leaf, Ndcg):
             gain = relevance if self.leaf.gain == "linear" else torch.exp2(relevance) - 1
         host = logits.is_cpu and not torch.compiler.is_compiling()
-        return Asked(logits, target, lists, deviation, gain, relevant, host)
+        return QueryGoal(logits, target, lists, deviation, gain, relevant, host)
 
-    def mass(self, rows: Asked) -> tuple[Any, int]:
+    def mass(self, rows: QueryGoal) -> tuple[Any, int]:
         """The number of queries, and that of rows."""
         return rows.small((rows.lists.size > 0).sum()), len(rows.logits)
 
-    def measure(self, rows: Asked, step: Tensor) -> tuple[Any, Any]:
+    def measure(self, rows: QueryGoal, step: Tensor) -> tuple[Any, Any]:
         del step
         lists, ranks, worth = rows.lists, self.ranks, self._worth(rows)
         if self.correction == "soft":
@@ -379,7 +379,7 @@ class QueryProgram(StreamProgram):
         totals = torch.stack([value, there.sum(), lists.size.sum(), mute])
         return rows.small(totals[None].to(rows.logits.dtype)), gradient
 
-    def _worth(self, rows: Asked) -> Tensor:
+    def _worth(self, rows: QueryGoal) -> Tensor:
         """(Q, T) what a unit of gain among the first t rows of a query adds to its metric."""
         lists, gain = rows.lists, rows.gain
         if not isinstance(self.leaf, Ndcg):
@@ -403,7 +403,7 @@ class QueryProgram(StreamProgram):
         return Priced(1 - value, multipliers, prices)
 
     def pull(
-        self, rows: Asked, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+        self, rows: QueryGoal, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del step
         share = on * (1 - self.mix)
@@ -413,7 +413,7 @@ class QueryProgram(StreamProgram):
         plain = (p - rows.relevant) / lists.size[lists.query]
         return lists.given(gradient + plain * ((1 - share) * scale))
 
-    def base(self, rows: Asked) -> Any:
+    def base(self, rows: QueryGoal) -> Any:
         """Σ over queries of the mean cross-entropy of "relevance > 0"."""
         lists, z = rows.lists, rows.logits[rows.lists.order]
         each = (F.softplus(z) - z * rows.relevant) / lists.size[lists.query]
@@ -449,7 +449,7 @@ class QueryProgram(StreamProgram):
             )
         return found
 
-    def check(self, rows: Asked) -> None:
+    def check(self, rows: QueryGoal) -> None:
         y = rows.target
         if self.task.kind == "binary" and not bool(((y == 0) | (y == 1)).all()):
             raise DataError(f"target must hold 0 and 1; got {y[(y != 0) & (y != 1)][0].item():g}")

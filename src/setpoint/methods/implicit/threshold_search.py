@@ -23,7 +23,7 @@ FEW = 2.0  #: and so many rows of the smallest class of a group away, where that
 _MESH = 2  #: thresholds up to which every combination is tried
 
 
-class Search:
+class ThresholdSearch:
     """Candidates of a goal, judged on rows.
 
     Parameters
@@ -75,7 +75,7 @@ def search_slots(
     step : float
         How far beyond the outermost scores the outer candidates lie.
     """
-    search, places = Search(lowered, place), len(slot)
+    search, places = ThresholdSearch(lowered, place), len(slot)
     mass = np.bincount(place, weight, places)
     whole = mass.sum()
     cuts, high = [], []  # thresholds (c,) and decided weight by place (c, places), by slot
@@ -149,7 +149,7 @@ def search_shifts(
         (K,).
     step : float
     """
-    search = Search(lowered, place)
+    search = ThresholdSearch(lowered, place)
     starts = [start] if not start.any() else [start, 0 * start]
     found = [_shifted(search, scores, place, weight, one, step) for one in starts]
     shifts, cells = min(found, key=lambda both: float(search.cost(both[1][None])[0]))
@@ -157,7 +157,7 @@ def search_shifts(
 
 
 def _shifted(
-    search: Search,
+    search: ThresholdSearch,
     scores: np.ndarray,
     place: np.ndarray,
     weight: np.ndarray,

@@ -32,7 +32,7 @@ ENOUGH = 25.0  #: rows wanted in the tail beyond a threshold
 LEAST, LARGEST = 8192, 65536  #: rows of a pool
 
 
-class Rows(NamedTuple):
+class TrackedRows(NamedTuple):
     """Scores (n,) or (n, K), index of (table, actual) and weight (n,) of rows."""
 
     scores: Tensor
@@ -88,13 +88,13 @@ class Pool(nn.Module):
         self.register_buffer("weight", torch.zeros(size))
         self.register_buffer("at", torch.zeros((), dtype=torch.long))
 
-    def push(self, new: Rows, size: int) -> None:
+    def push(self, new: TrackedRows, size: int) -> None:
         """Take rows in, at most ``size`` in all; the oldest fall out."""
         n = min(len(new.weight), size)
         if self.at.is_cpu and not torch.compiler.is_compiling():
             at = int(self.at) % size
             first = min(n, size - at)
-            for name in Rows._fields:
+            for name in TrackedRows._fields:
                 old, rows = getattr(self, name), getattr(new, name)
                 old[at : at + first] = rows[:first]
                 if first < n:
@@ -102,7 +102,7 @@ class Pool(nn.Module):
             self.at.fill_((at + n) % size)
             return
         where = (self.at + torch.arange(n, device=self.at.device)) % size
-        for name in Rows._fields:
+        for name in TrackedRows._fields:
             old = getattr(self, name)
             old.index_copy_(0, where, getattr(new, name)[:n].to(old.dtype))
         self.at.copy_((self.at + n) % size)
@@ -112,9 +112,9 @@ class Pool(nn.Module):
         held = self.scores, self.place, self.weight, self.at
         return Ring(*(x.numpy() for x in held))
 
-    def rows(self, size: int) -> Rows:
+    def rows(self, size: int) -> TrackedRows:
         """The rows so far; those that are missing have weight 0."""
-        return Rows(self.scores[:size], self.place[:size], self.weight[:size])
+        return TrackedRows(self.scores[:size], self.place[:size], self.weight[:size])
 
 
 def pool_size(tail: float) -> int:
@@ -122,14 +122,14 @@ def pool_size(tail: float) -> int:
     return int(min(max(4 * ENOUGH / max(tail, 1e-9), LEAST), LARGEST))
 
 
-def rows_of(batch: Batch) -> Rows:
+def rows_of(batch: Batch) -> TrackedRows:
     """The rows of a batch; what is not finite has no weight."""
     place, weight = torch.as_tensor(batch.place), batch.weight
     weight = torch.ones_like(place, dtype=batch.logits.dtype) if weight is None else weight
     finite = batch.logits.isfinite()
     here = finite if finite.ndim == 1 else finite.all(1)
     scores = torch.where(finite, batch.logits, 0.0)
-    return Rows(scores, place.long(), torch.where(here & weight.isfinite(), weight, 0.0))
+    return TrackedRows(scores, place.long(), torch.where(here & weight.isfinite(), weight, 0.0))
 
 
 TAIL = 0.01  #: share of a class beyond the threshold of a goal that does not say
@@ -236,7 +236,7 @@ class Keeper(nn.Module):
         own, size, n = rows_of(rows), self._size(exchange), len(rows.actual)
         if size:  # evenly, since rows may be sorted
             some = torch.arange(min(n, size), device=own.weight.device) * n // min(n, size)
-            self.pool.push(Rows(*(x[some] for x in own)), size)
+            self.pool.push(TrackedRows(*(x[some] for x in own)), size)
         self._correct(own, self.yes, exchange)
 
     def refuse_soft(self, exchange: Exchange | None) -> None:
@@ -253,7 +253,7 @@ class Keeper(nn.Module):
     def _size(self, exchange: Exchange | None) -> int:
         return self.pool.size // (1 if exchange is None else exchange.world)
 
-    def _correct(self, rows: Rows, due: Tensor, exchange: Exchange | None) -> None:
+    def _correct(self, rows: TrackedRows, due: Tensor, exchange: Exchange | None) -> None:
         known = self.moving.thresholds
         if self.aim.levels:
             new, binds, broken = self._at_levels(rows, exchange)[:, None], self.binds, self.broken
@@ -270,7 +270,7 @@ class Keeper(nn.Module):
             old.copy_(torch.where(good, now.to(old), old))
         self.corrected.copy_(torch.where(good, 1.0, self.corrected))
 
-    def _at_levels(self, rows: Rows, exchange: Exchange | None) -> Tensor:
+    def _at_levels(self, rows: TrackedRows, exchange: Exchange | None) -> Tensor:
         aim, (scores, place, weight) = self.aim, rows
         if exchange is None and scores.is_cpu and not torch.compiler.is_compiling():
             return self._on_host(scores.numpy(), place.numpy(), weight.numpy())
@@ -309,9 +309,9 @@ class Keeper(nn.Module):
         found = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
         return torch.from_numpy(found.astype(np.float64))
 
-    def _best(self, rows: Rows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _best(self, rows: TrackedRows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:
         if exchange is not None:
-            rows = Rows(*exchange.rows(*rows))
+            rows = TrackedRows(*exchange.rows(*rows))
         moving, like = self.moving, self.moving.thresholds
         if moving.slots == 1:
             found = best_threshold(self.lowered, *rows, self.step)

@@ -41,7 +41,7 @@ from setpoint.expressions import (
 from setpoint.expressions.node import ATOM
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal
-from setpoint.methods.confusion.goal_over_cells import Wanted, _wanted
+from setpoint.methods.confusion.goal_over_cells import SignedExpression, _wanted
 from setpoint.methods.regression.strata import (
     ABSOLUTE,
     FIRST,
@@ -224,7 +224,7 @@ class ErrorGoal(nn.Module):
         domain = Domain(strata.columns)
         high = goal.objective.interval()[1]
         self.offset = high if goal.sign > 0 and high < math.inf else 0.0
-        self.wanted = [Wanted(goal.objective.expand(domain), -float(goal.sign))]
+        self.wanted = [SignedExpression(goal.objective.expand(domain), -float(goal.sign))]
         self.bounds: list[float] = []  #: |bound| of each constraint; 0 where it is no number
         for constraint in goal.constraints:
             left, right = (side.expand(domain) for side in constraint.sides)

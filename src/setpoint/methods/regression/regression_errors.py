@@ -40,7 +40,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.options import is_real
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal, Task
-from setpoint.methods.method import Method, Recovered, Standing, ready, undeclared
+from setpoint.methods.method import GoalStanding, Method, Recovered, ready, undeclared
 from setpoint.methods.regression.goal_over_errors import PRESS, ErrorGoal, apart
 from setpoint.methods.regression.strata import (
     ABSOLUTE,
@@ -279,5 +279,5 @@ class ErrorsProgram(StreamProgram):
         units = self._units(self.spread(c).to(self.degrees)).tolist()
         paid = multipliers[: self.m].double().cpu().tolist()
         rows = zip(self.lowered.constraints, excess, paid, units[1:], strict=True)
-        standings = (Standing(text, e, u * units[0] / unit) for text, e, u, unit in rows)
+        standings = (GoalStanding(text, e, u * units[0] / unit) for text, e, u, unit in rows)
         return Recovered(value, tuple(standings))

@@ -12,7 +12,7 @@ NUMBER, LEVELS = "number", "levels"
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SampledColumn:
     """One column of some rows.
 
     Attributes
@@ -46,14 +46,14 @@ def frame_of(X: Any) -> Any:
     return pd.DataFrame(matrix, columns=[f"column {j}" for j in range(matrix.shape[1])])
 
 
-def columns_of(X: Any, rows: np.ndarray) -> Iterator[Column]:
+def columns_of(X: Any, rows: np.ndarray) -> Iterator[SampledColumn]:
     """The columns of some rows, one after the other."""
     frame = frame_of(X)
     for j, name in enumerate(frame.columns):
         yield column_of(str(name), frame.iloc[:, j].iloc[rows])
 
 
-def column_of(name: str, series: Any) -> Column:
+def column_of(name: str, series: Any) -> SampledColumn:
     """A series as numbers or codes, by its type."""
     import pandas as pd
     from pandas.api import types
@@ -63,14 +63,14 @@ def column_of(name: str, series: Any) -> Column:
         moments = series.to_numpy(dtype=f"{'M' if dtype.kind == 'M' else 'm'}8[ns]")
         values = moments.astype(np.int64).astype(np.float64)
         values[np.isnat(moments)] = np.nan
-        return Column(name, NUMBER, values, _distinct(values), date=True)
+        return SampledColumn(name, NUMBER, values, _distinct(values), date=True)
     if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return Column(name, NUMBER, values, _distinct(values))
+        return SampledColumn(name, NUMBER, values, _distinct(values))
     if not isinstance(dtype, pd.CategoricalDtype):
         series = series.where(series.isna(), series.astype(str))  # mixed and unhashable things too
     codes, levels = pd.factorize(series)
-    return Column(name, LEVELS, codes.astype(np.int64), len(levels))
+    return SampledColumn(name, LEVELS, codes.astype(np.int64), len(levels))
 
 
 def _distinct(values: np.ndarray) -> int:

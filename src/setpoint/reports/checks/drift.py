@@ -19,7 +19,7 @@ from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, C
 from setpoint.reports.checks.column_samples import (
     LEVELS,
     NUMBER,
-    Column,
+    SampledColumn,
     columns_of,
     positions,
     some_rows,
@@ -68,7 +68,7 @@ def drift(X: Any, train_rows: Any, certify_rows: Any) -> Check:
     )
 
 
-def _tests(column: Column, size: int) -> Iterator[tuple[str, float, float]]:
+def _tests(column: SampledColumn, size: int) -> Iterator[tuple[str, float, float]]:
     """Name, distance and p-value of each test of a column; the first ``size`` rows are train."""
     values = column.values
     missing = np.isnan(values) if column.kind == NUMBER else values < 0

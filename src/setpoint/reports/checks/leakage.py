@@ -17,7 +17,7 @@ from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, C
 from setpoint.reports.checks.column_samples import (
     LEVELS,
     NUMBER,
-    Column,
+    SampledColumn,
     chance,
     columns_of,
     frame_of,
@@ -97,7 +97,7 @@ def _balanced(codes: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate(parts)) if parts else np.arange(0)
 
 
-def is_id(column: Column, series: Any) -> bool:
+def is_id(column: SampledColumn, series: Any) -> bool:
     """Whether a column is different on every row: levels, or whole numbers without gaps."""
     size = len(column.values)
     if size < _LEAST or column.distinct < size or column.date or not series.is_unique:
@@ -108,7 +108,7 @@ def is_id(column: Column, series: Any) -> bool:
     return whole and float(series.max() - series.min()) < 1.05 * len(series)
 
 
-def _auroc(column: Column, positive: np.ndarray) -> float:
+def _auroc(column: SampledColumn, positive: np.ndarray) -> float:
     """How well the column ranks the label, either way round; what is missing is a value too."""
     if column.kind == LEVELS:
         return _area(_share_elsewhere(column.values, positive), positive)
@@ -151,7 +151,7 @@ def _share_elsewhere(levels: np.ndarray, positive: np.ndarray) -> np.ndarray:
     return found
 
 
-def _of_classes(column: Column, codes: np.ndarray) -> float:
+def _of_classes(column: SampledColumn, codes: np.ndarray) -> float:
     """The share of rows of each class guessed right from the column alone, averaged."""
     levels = column.values
     if column.kind == NUMBER:

@@ -14,8 +14,8 @@ from setpoint.expressions import Columns
 from setpoint.goals import lower
 from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
 from setpoint.reports.checks.column_samples import chance
-from setpoint.reports.report_inputs import Scored
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.reports.report_inputs import ScoredRows
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import best_threshold
 from setpoint.rules.rule import with_decisions
 
@@ -31,7 +31,7 @@ def few_positives(parts: Mapping[str, tuple[int, int | None]]) -> Check:
     Parameters
     ----------
     parts : mapping of str to (rows, positives)
-        As in :class:`setpoint.reports.Facts`; positives None where the task is not binary.
+        As in :class:`setpoint.reports.RunFacts`; positives None where the task is not binary.
     """
     code, title = "SP104", "Enough positives"
     known = {name: (rows, hits) for name, (rows, hits) in parts.items() if hits is not None}
@@ -52,7 +52,7 @@ def few_positives(parts: Mapping[str, tuple[int, int | None]]) -> Check:
     )
 
 
-def unstable_threshold(scored: Scored, rule: DecisionRule, seed: int = 0) -> Check:
+def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) -> Check:
     """See how far the threshold, and the objective with it, moves when some rows are others.
 
     With folds, one is left out at a time (jackknife); without, rows are drawn again with
@@ -71,7 +71,7 @@ def unstable_threshold(scored: Scored, rule: DecisionRule, seed: int = 0) -> Che
     if lower(rule.goal).objective.needs() <= {"scores"} and not rule.goal.constraints:
         return Check(code, title, NOT_APPLICABLE, "The goal judges the ranking, not a threshold.")
     columns = scored.decided_by(rule)
-    problem = Problem.ground(lower(rule.goal), columns)
+    problem = GoalOnRows.ground(lower(rule.goal), columns)
     value = problem.judge(columns).value
     folds = None if scored.fold is None else np.asarray(scored.fold)
     parts = _left_out(folds) if folds is not None else _drawn(columns.size, seed)
@@ -105,7 +105,7 @@ def _drawn(size: int, seed: int) -> list[np.ndarray]:
     return [random.integers(0, size, size) for _ in range(draws)]
 
 
-def _chosen(problem: Problem, columns: Columns, rows: np.ndarray) -> float | None:
+def _chosen(problem: GoalOnRows, columns: Columns, rows: np.ndarray) -> float | None:
     """The threshold that these rows would have chosen."""
     try:
         return best_threshold(replace(problem, columns=columns.take(rows)))[1]
@@ -113,7 +113,7 @@ def _chosen(problem: Problem, columns: Columns, rows: np.ndarray) -> float | Non
         return None
 
 
-def _value(problem: Problem, columns: Columns, rule: DecisionRule, t: float) -> float | None:
+def _value(problem: GoalOnRows, columns: Columns, rule: DecisionRule, t: float) -> float | None:
     moved: Any = replace(rule, threshold=t)
     return problem.judge(with_decisions(moved, columns)).value
 

@@ -12,7 +12,7 @@ from setpoint.expressions import Columns, Constraint, Domain, Sweep, Total
 from setpoint.goals import Goal
 from setpoint.metrics import positive_rate
 from setpoint.reports.sections.key_figures import KeyFigure
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.tradeoff_curve import spread_over
 
 MOST = 180  #: points of a curve
@@ -55,7 +55,7 @@ def tradeoff(
 
 def _line(goal: Goal, columns: Columns) -> dict[str, Any] | None:
     """Objective, left sides and share flagged at some thresholds; None for goals on scores."""
-    problem = Problem.ground(goal, columns)
+    problem = GoalOnRows.ground(goal, columns)
     if not all(isinstance(leaf, Total) for leaf in problem.leaves()):
         return None
     sweep = Sweep(columns)

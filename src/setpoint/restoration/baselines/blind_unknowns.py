@@ -14,12 +14,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.measurement.restoration_task import RestorationTask
 
 _CENTRED = 1.0  # c, per squared pixel
 
 
-def residuals(task: Task, image: Tensor, unknowns: Tensor | None) -> Tensor:
+def residuals(task: RestorationTask, image: Tensor, unknowns: Tensor | None) -> Tensor:
     """Mean squared residual of images that are one or several copies of the batch, (copies · B,).
 
     Copy by copy: an operator may treat the rows of a batch differently. The unknowns are those of
@@ -36,7 +36,7 @@ def residuals(task: Task, image: Tensor, unknowns: Tensor | None) -> Tensor:
     )
 
 
-def misfit(task: Task, residual: Tensor, unknowns: Tensor) -> Tensor:
+def misfit(task: RestorationTask, residual: Tensor, unknowns: Tensor) -> Tensor:
     """What the unknowns lower, one number, from the mean squared residuals."""
     # a hundredth of y's size is added: the logarithm of a perfect fit has no bottom
     size = 1e-4 * task.y.abs().square().mean().clamp(min=1e-12)
@@ -62,7 +62,7 @@ class Unknowns:
         Adam's.
     """
 
-    def __init__(self, task: Task, rate: float) -> None:
+    def __init__(self, task: RestorationTask, rate: float) -> None:
         self.task = task
         start = task.forward.start(len(task.y), task.y.real) if task.forward.blind else None
         self.value = None if start is None else start.detach().clone()

@@ -15,14 +15,14 @@ from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.hourglass import Hourglass
 from setpoint.restoration.baselines.task_and_start import rows, space_of, whole_number
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 
 _INPUT = 0.1  # the input is uniform noise of this size
 _LOOK = 50  # steps between two looks at whether all images have stopped
 
 
 def deep_image_prior(
-    task: Task,
+    task: RestorationTask,
     *,
     iterations: int = 2000,
     rate: float = 0.01,
@@ -100,7 +100,9 @@ def deep_image_prior(
     return run.outcome(stop, interrupted)
 
 
-def _made(task: Task, width: int, inputs: int) -> tuple[Hourglass, Tensor, torch.Generator]:
+def _made(
+    task: RestorationTask, width: int, inputs: int
+) -> tuple[Hourglass, Tensor, torch.Generator]:
     """The networks and their inputs; sides below 8 are not halved."""
     space, draw, y = space_of(task), task.generator("network"), task.y.real
     channels, height, wide = space.shape
@@ -116,7 +118,7 @@ def _made(task: Task, width: int, inputs: int) -> tuple[Hourglass, Tensor, torch
     return network, noise, draw
 
 
-def _squashed(task: Task, out: Tensor) -> Tensor:
+def _squashed(task: RestorationTask, out: Tensor) -> Tensor:
     """What the network gives, in the declared range."""
     space = space_of(task)
     return space.low + 2 * space.half * out.sigmoid() if space.bounded else out

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from setpoint._core.errors import KindError
 from setpoint.restoration.baselines.task_and_start import Space, space_of
-from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.measurement.restoration_task import RestorationTask
 from setpoint.restoration.priors.noise_schedule import cosine, timesteps
 
 
-def denoiser_of(task: Task, method: str, *, clipped: bool = True) -> Any:
+def denoiser_of(task: RestorationTask, method: str, *, clipped: bool = True) -> Any:
     """The task's prior, which must have ``denoise``.
 
     Parameters
@@ -62,7 +62,7 @@ class Diffusion:
     kept: tuple[float, ...]
 
     @classmethod
-    def of(cls, task: Task, prior: Any, steps: int) -> Diffusion:
+    def of(cls, task: RestorationTask, prior: Any, steps: int) -> Diffusion:
         """Evenly over the prior's own schedule, else over a cosine one."""
         table = getattr(prior, "alpha_bar", None)
         table = cosine(1000) if table is None else table.double().cpu()

@@ -24,14 +24,14 @@ from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, residuals
 from setpoint.restoration.baselines.denoiser_diffusion import Diffusion, denoiser_of
 from setpoint.restoration.baselines.task_and_start import noise_level, passed, rows, whole_number
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 
 RULES = ("norm", "level")
 _SCALES = {"norm": 0.2, "level": 1.0}
 
 
 def dps(
-    task: Task,
+    task: RestorationTask,
     *,
     iterations: int = 500,
     rule: str = "norm",
@@ -96,7 +96,7 @@ class _Guide:
 
     def __init__(
         self,
-        task: Task,
+        task: RestorationTask,
         diffusion: Diffusion,
         rule: str,
         scale: float,

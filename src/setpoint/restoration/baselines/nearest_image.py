@@ -19,13 +19,13 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, misfit, residuals
 from setpoint.restoration.baselines.task_and_start import space_of, whole_number
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.operators.inpaint import Inpaint
 
 
 def nearest(
-    task: Task,
+    task: RestorationTask,
     *,
     training: Tensor | None = None,
     chunk: int = 2048,
@@ -72,7 +72,9 @@ def nearest(
     )
 
 
-def distances(task: Task, bank: Tensor, chunk: int, unknowns: Tensor | None = None) -> Tensor:
+def distances(
+    task: RestorationTask, bank: Tensor, chunk: int, unknowns: Tensor | None = None
+) -> Tensor:
     """‖A(t_n) − y_b‖² over the observed entries, (B, N)."""
     batch, seen, out = len(task.y), task.forward.observed, []
     y = task.y if seen is None else torch.where(seen > 0, task.y, 0)
@@ -96,7 +98,7 @@ def distances(task: Task, bank: Tensor, chunk: int, unknowns: Tensor | None = No
     return torch.cat(out, 1)
 
 
-def _shared(task: Task, bank: Tensor, unknowns: Tensor | None) -> bool:
+def _shared(task: RestorationTask, bank: Tensor, unknowns: Tensor | None) -> bool:
     """Whether A treats all rows of a batch alike and takes batches of any size.
 
     Tried on a random image, as the corners of a training image may all be black.
@@ -124,7 +126,13 @@ def _for(unknowns: Tensor | None, count: int, batch: int) -> Tensor | None:
 
 
 def _together(
-    task: Task, bank: Tensor, unknowns: Tensor, chunk: int, rounds: int, steps: int, rate: float
+    task: RestorationTask,
+    bank: Tensor,
+    unknowns: Tensor,
+    chunk: int,
+    rounds: int,
+    steps: int,
+    rate: float,
 ) -> tuple[Tensor, Tensor]:
     """Unknowns that the whole batch shares: look up and fit in turn."""
     moving = Unknowns(task, rate)
@@ -150,7 +158,7 @@ def _masked(measured: Tensor, y: Tensor, mask: Tensor) -> Tensor:
     return m @ t.square().T - 2 * (m * b) @ t.T + (m * b.square()).sum(1, keepdim=True)
 
 
-def _checked(training: Tensor | None, task: Task, chunk: int) -> Tensor:
+def _checked(training: Tensor | None, task: RestorationTask, chunk: int) -> Tensor:
     """The training images where y is."""
     if training is None:
         raise DataError(
@@ -172,7 +180,7 @@ def _checked(training: Tensor | None, task: Task, chunk: int) -> Tensor:
 class _Blind:
     """Pairs of a training image and unknowns."""
 
-    task: Task
+    task: RestorationTask
     bank: Tensor
     listed: int
     fitted: int

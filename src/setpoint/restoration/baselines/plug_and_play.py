@@ -31,7 +31,7 @@ from setpoint.restoration.baselines.task_and_start import (
     space_of,
     whole_number,
 )
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 
 SPLITTINGS = ("hqs", "admm")
 _FIRST = 1.5  # the first denoising leaves almost nothing of its input
@@ -39,7 +39,7 @@ _BLIND = 0.3  # a kernel fitted to an image of the denoiser's own making is of n
 
 
 def pnp(
-    task: Task,
+    task: RestorationTask,
     *,
     iterations: int = 60,
     splitting: str = "admm",

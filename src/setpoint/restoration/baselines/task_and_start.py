@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.least_squares import damped_least_squares
-from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.measurement.restoration_task import RestorationTask
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Space:
         return x.clamp(self.low, self.high)
 
 
-def space_of(task: Task) -> Space:
+def space_of(task: RestorationTask) -> Space:
     """The image space of a task: its prior's shape and declared range."""
     low, high = task.prior.range
     return Space(tuple(task.prior.shape), float(low), float(high))
@@ -79,7 +79,7 @@ def total(values: Tensor) -> Tensor:
     return values.flatten(1).sum(1)
 
 
-def noise_level(task: Task, stated: float | None = None) -> Tensor:
+def noise_level(task: RestorationTask, stated: float | None = None) -> Tensor:
     """σ of each image's measurement, (B,), in the units of y.
 
     Stated by hand, else of the task's noise at the measured values, else estimated from y.
@@ -100,7 +100,7 @@ def noise_level(task: Task, stated: float | None = None) -> Tensor:
     return level.clamp(min=1e-4 * space_of(task).half)
 
 
-def is_linear(task: Task) -> bool:
+def is_linear(task: RestorationTask) -> bool:
     """Whether A is linear in the image: as the operator says, else tried on two random images."""
     said = getattr(task.forward.operator, "linear", None)
     # a blind operator is not linear in image and unknowns together, but may be in the image
@@ -123,7 +123,9 @@ def is_linear(task: Task) -> bool:
         return bool((apart - joined).abs().max() <= 1e-4 * joined.abs().max())
 
 
-def seen_of(task: Task, unknowns: Tensor | None) -> tuple[Callable[[Tensor], Tensor], Tensor]:
+def seen_of(
+    task: RestorationTask, unknowns: Tensor | None
+) -> tuple[Callable[[Tensor], Tensor], Tensor]:
     """A with its unknowns and y, both 0 where y was not observed."""
     observed = task.forward.observed
     if observed is None:
@@ -132,7 +134,7 @@ def seen_of(task: Task, unknowns: Tensor | None) -> tuple[Callable[[Tensor], Ten
     return lambda x: torch.where(seen, task.forward(x, unknowns), 0), torch.where(seen, task.y, 0)
 
 
-def passed(task: Task) -> Tensor:
+def passed(task: RestorationTask) -> Tensor:
     """The share of an image's variance that A lets pass: g ≈ tr(AAᵀ)/m, (B,).
 
     As ‖Aᵀε‖²/‖ε‖² with one draw of ε, right for any ε where AAᵀ is a multiple of 1, as it is for
@@ -151,7 +153,7 @@ def passed(task: Task) -> Tensor:
     return total(back**2) / sent.clamp(min=torch.finfo(back.dtype).tiny)
 
 
-def first_image(task: Task, unknowns: Tensor | None, *, pull: float = 0.05) -> Tensor:
+def first_image(task: RestorationTask, unknowns: Tensor | None, *, pull: float = 0.05) -> Tensor:
     """An image to start from, (B, *shape), inside the range.
 
     Linear A: argmin ‖A x − y‖² + pull ‖x − c‖² with c the middle of the range. Otherwise y itself

@@ -33,7 +33,7 @@ from setpoint.restoration.baselines.task_and_start import (
     total,
     whole_number,
 )
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 
 # Total variation of an image and its proximal map.
 #
@@ -125,7 +125,7 @@ class _State:
 
 
 def total_variation(
-    task: Task,
+    task: RestorationTask,
     *,
     iterations: int = 600,
     weight: float | None = None,
@@ -188,7 +188,7 @@ def total_variation(
     )
 
 
-def _begun(task: Task, unknowns: Tensor | None) -> _State:
+def _begun(task: RestorationTask, unknowns: Tensor | None) -> _State:
     """The first image, and 1/step from one product with A'A."""
     x = first_image(task, unknowns)
     ones = torch.ones(len(x), dtype=x.dtype, device=x.device)
@@ -203,12 +203,14 @@ def _begun(task: Task, unknowns: Tensor | None) -> _State:
     )
 
 
-def _squared(task: Task, x: Tensor, unknowns: Tensor | None) -> Tensor:
+def _squared(task: RestorationTask, x: Tensor, unknowns: Tensor | None) -> Tensor:
     with torch.no_grad():
         return task.forward.residual(x, task.y, unknowns) * task.forward.count
 
 
-def _descend(task: Task, state: _State, unknowns: Tensor | None, proximal_steps: int) -> None:
+def _descend(
+    task: RestorationTask, state: _State, unknowns: Tensor | None, proximal_steps: int
+) -> None:
     """One accelerated proximal step, or a shorter step length where the bound fails."""
     space, x, ahead, steep = space_of(task), state.x, state.ahead, state.steepness
     with torch.enable_grad():

@@ -14,7 +14,7 @@ from setpoint._core.options import at_least
 Callback = Callable[[int, int | None, Tensor], Any]
 
 
-class Watch:
+class IterateHistory:
     """A book of iterates.
 
     Parameters

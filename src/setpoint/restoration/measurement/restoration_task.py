@@ -15,14 +15,14 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint._core.random_streams import normal_like, stream
 from setpoint.restoration.measurement.forward_model import Forward
-from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.iterate_history import IterateHistory
 from setpoint.restoration.measurement.noise import Noise
 from setpoint.restoration.measurement.noise_level import estimate_sigma
 from setpoint.restoration.priors.prior import Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RestorationTask:
     """One measured batch, ready to be restored.
 
     Attributes
@@ -46,7 +46,7 @@ class Task:
     prior: Prior
     noise: Noise | None
     seed: int
-    watch: Watch
+    watch: IterateHistory
 
     def generator(self, purpose: str = "method") -> torch.Generator:
         """Random numbers for one purpose, on the device of y."""

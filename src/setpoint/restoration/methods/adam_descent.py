@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.methods.seed_search import Search
+from setpoint.restoration.methods.seed_search import SeedSearch
 from setpoint.restoration.priors.prior import column
 
 #: Steps between two looks at whether all images are done: each is a wait for the device.
@@ -28,7 +28,7 @@ Objective = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass
-class Kept:
+class BestIterate:
     """The selected iterates so far.
 
     Attributes
@@ -55,7 +55,7 @@ class Kept:
 
 
 def descend(
-    search: Search,
+    search: SeedSearch,
     rows: Tensor,
     objective: Objective,
     *,
@@ -65,7 +65,7 @@ def descend(
     project: Callable[[Tensor], None] | None = None,
     shared: Tensor | None = None,
     decay: bool = False,
-) -> Kept:
+) -> BestIterate:
     """Run Adam; watch every iterate.
 
     Parameters
@@ -97,7 +97,7 @@ def descend(
     leaves = [v] if own is None else [v, own]
     adam = torch.optim.Adam(leaves, lr=learning_rate)
     index = torch.arange(len(v), device=v.device)
-    choice = Choice(search, stopping, joint=own is not None)
+    choice = IterateChoice(search, stopping, joint=own is not None)
     interrupted = False
     try:
         for step in range(iterations):
@@ -128,7 +128,7 @@ def descend(
     return choice.kept
 
 
-class Choice:
+class IterateChoice:
     """Which iterate of each image is kept.
 
     Parameters
@@ -141,9 +141,9 @@ class Choice:
         Whether the batch shares unknowns: then one step is kept for all of it.
     """
 
-    def __init__(self, search: Search, stopping: WindowedVariance | None, joint: bool) -> None:
+    def __init__(self, search: SeedSearch, stopping: WindowedVariance | None, joint: bool) -> None:
         self.search, self.stopping, self.joint = search, stopping, joint
-        self.kept: Kept | None = None
+        self.kept: BestIterate | None = None
         self.least = search.like.new_full((1 if joint else search.batch,), math.inf)
 
     def see(self, step: int, v: Tensor, image: Tensor, residual: Tensor, loss: Tensor) -> None:
@@ -158,7 +158,7 @@ class Choice:
         if self.kept is None:
             zero = torch.zeros(search.batch, dtype=torch.long, device=v.device)
             first = None if unknowns is None else unknowns.detach().clone()
-            self.kept = Kept(answer.image.clone(), best.clone(), first, zero)
+            self.kept = BestIterate(answer.image.clone(), best.clone(), first, zero)
         kept = self.kept
         kept.image = torch.where(column(better, answer.image), answer.image, kept.image)
         kept.seed = torch.where(column(better, best), best, kept.seed)

@@ -20,17 +20,17 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint._core.options import at_least
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
-from setpoint.restoration.methods.quasi_newton import Solved, quasi_newton
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.methods.quasi_newton import QuasiNewtonResult, quasi_newton
 from setpoint.restoration.methods.regularisers import image_term, seed_energy
-from setpoint.restoration.methods.seed_search import Search, variance
+from setpoint.restoration.methods.seed_search import SeedSearch, variance
 
 #: By how much a squared residual may exceed the bound and count as within it.
 HOLDS = 0.02
 
 
 def constrained(
-    task: Task,
+    task: RestorationTask,
     *,
     regulariser: object = "anchor",
     copies: int | None = None,
@@ -70,7 +70,7 @@ def constrained(
     if copies is None:
         copies = 4 if regulariser == "anchor" else 1
     at_least("iterations", iterations, 1)
-    search = Search(task, copies)
+    search = SeedSearch(task, copies)
     anchors = search.pairs()
     flat = anchors.flatten(1)
     term = None if regulariser in ("anchor", "seed") else image_term(regulariser)
@@ -96,7 +96,7 @@ def constrained(
     return outcome(search, solved, slack * bound, origin)
 
 
-def outcome(search: Search, solved: Solved, bound: Tensor, origin: str) -> Outcome:
+def outcome(search: SeedSearch, solved: QuasiNewtonResult, bound: Tensor, origin: str) -> Outcome:
     """The answer of each image, and whether it explains y as well as the noise allows."""
     with torch.no_grad():
         answer = search.answer(solved.rows, solved.images, solved.residual, bound)

@@ -19,12 +19,12 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint._core.options import above_zero, at_least
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 from setpoint.restoration.methods import seed_search as shells
-from setpoint.restoration.methods.adam_descent import Kept, descend
+from setpoint.restoration.methods.adam_descent import BestIterate, descend
 from setpoint.restoration.methods.quasi_newton import quasi_newton
 from setpoint.restoration.methods.regularisers import image_term, seed_energy
-from setpoint.restoration.methods.seed_search import Search, variance
+from setpoint.restoration.methods.seed_search import SeedSearch, variance
 
 OPTIMISERS = ("adam", "lbfgs")
 LOSSES = ("squared", "robust")
@@ -33,7 +33,7 @@ BEND = 0.03
 
 
 def dmplug(
-    task: Task,
+    task: RestorationTask,
     *,
     regulariser: object = None,
     weight: float = 1.0,
@@ -92,7 +92,7 @@ def dmplug(
     above_zero("learning_rate", learning_rate)
     if regulariser is not None:
         above_zero("weight", weight)
-    search = Search(task, copies, shell)
+    search = SeedSearch(task, copies, shell)
     rows = search.start(task.seeds(copies) if start is None else search.given(start))
     objective = _objective(task, search, regulariser, weight, shell, _bend(task, loss))
     if optimiser == "lbfgs":
@@ -111,7 +111,7 @@ def dmplug(
     return describe(kept, bool(stopping), iterations, window, patience)
 
 
-def _bend(task: Task, loss: str) -> float | None:
+def _bend(task: RestorationTask, loss: str) -> float | None:
     """Where a residual begins to count less; None where none does."""
     if loss not in LOSSES:
         raise DataError(f"loss={loss!r} is not known: say 'squared' or 'robust'")
@@ -122,8 +122,8 @@ def _bend(task: Task, loss: str) -> float | None:
 
 
 def _objective(
-    task: Task,
-    search: Search,
+    task: RestorationTask,
+    search: SeedSearch,
     regulariser: object,
     weight: float,
     shell: str | None,
@@ -157,7 +157,7 @@ def _objective(
     return objective
 
 
-def _projection(search: Search) -> Callable[[Tensor], None]:
+def _projection(search: SeedSearch) -> Callable[[Tensor], None]:
     def project(v: Tensor) -> None:
         v[:, : search.dimension] = shells.project(v[:, : search.dimension])
 
@@ -165,7 +165,7 @@ def _projection(search: Search) -> Callable[[Tensor], None]:
 
 
 def _by_quasi_newton(
-    search: Search, rows: Tensor, objective: Callable[..., Tensor], iterations: int, memory: int
+    search: SeedSearch, rows: Tensor, objective: Callable[..., Tensor], iterations: int, memory: int
 ) -> Outcome:
     solved = quasi_newton(
         search,
@@ -190,7 +190,9 @@ def _by_quasi_newton(
     )
 
 
-def describe(kept: Kept, stopping: bool, iterations: int, window: int, patience: int) -> Outcome:
+def describe(
+    kept: BestIterate, stopping: bool, iterations: int, window: int, patience: int
+) -> Outcome:
     """What was selected, why, and how it ended, in words."""
     step = [int(k) for k in kept.step]
     if not stopping:

@@ -24,8 +24,8 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint.restoration.baselines.dps import RULES, dps
 from setpoint.restoration.baselines.plug_and_play import pnp
-from setpoint.restoration.measurement.iterate_history import Watch
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.iterate_history import IterateHistory
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 from setpoint.restoration.methods.regularisers import prior_energy
 from setpoint.restoration.methods.seed_search import variance
 from setpoint.restoration.priors.prior import column
@@ -38,7 +38,7 @@ SAMPLES, STEPS = 8, 250
 STARTS = ("pnp", *RULES, "best", "smooth")
 
 
-def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
+def warm_image(task: RestorationTask, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
     """x̂ (B, *shape), and the unknowns that belong to it.
 
     Parameters
@@ -72,7 +72,7 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
             "whole batch shares: say warm_from='pnp'"
         )
     # steps of the start are told as they are made; the history is the search's own
-    apart = replace(task, watch=Watch(callback=task.watch.callback))
+    apart = replace(task, watch=IterateHistory(callback=task.watch.callback))
     if start == "pnp":
         found = pnp(apart)
     else:
@@ -82,7 +82,7 @@ def warm_image(task: Task, start: str | Tensor) -> tuple[Tensor, Tensor | None]:
     return found.image.detach(), found.unknowns
 
 
-def named(task: Task, start: str) -> str:
+def named(task: RestorationTask, start: str) -> str:
     """What "auto" stands for; any other start is what it says."""
     if start != "auto":
         return start
@@ -91,7 +91,7 @@ def named(task: Task, start: str) -> str:
     return "best" if task.forward.per_image else "pnp"
 
 
-def _better(task: Task, usual: Outcome, other: Outcome) -> Outcome:
+def _better(task: RestorationTask, usual: Outcome, other: Outcome) -> Outcome:
     """Of each image the usual start, or the other one where that is clearly better."""
     costs = []
     for x in (usual, other):
@@ -105,7 +105,7 @@ def _better(task: Task, usual: Outcome, other: Outcome) -> Outcome:
     return Outcome(image, unknowns=torch.where(better[:, None], other.unknowns, usual.unknowns))
 
 
-def rough(task: Task, iterations: int = 150, rate: float = 0.05) -> Tensor:
+def rough(task: RestorationTask, iterations: int = 150, rate: float = 0.05) -> Tensor:
     """The smooth x̂ of each image, (B, *shape)."""
     low, high = task.prior.range
     width = high - low if math.isfinite(high - low) else 1.0

@@ -24,7 +24,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import above_zero, at_least
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.restoration_task import Outcome, Task
+from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
 from setpoint.restoration.methods import seed_search as shells
 from setpoint.restoration.methods.adam_descent import descend
 from setpoint.restoration.methods.constrained_inversion import outcome
@@ -32,19 +32,19 @@ from setpoint.restoration.methods.dmplug import describe
 from setpoint.restoration.methods.first_image import named, warm_image
 from setpoint.restoration.methods.quasi_newton import quasi_newton
 from setpoint.restoration.methods.regularisers import seed_energy
-from setpoint.restoration.methods.seed_search import WORSE, Answer, Search, variance
+from setpoint.restoration.methods.seed_search import WORSE, Answer, SeedSearch, variance
 from setpoint.restoration.priors.prior import column
 
 #: Of x̂ in the answer, where x̂ is made by the prior's own denoiser and the answer is a mean.
 SHARE = 0.5
 
 
-class WarmSearch(Search):
+class WarmSearch(SeedSearch):
     """Rows v = (z, logit t, s·u)."""
 
     def __init__(
         self,
-        task: Task,
+        task: RestorationTask,
         copies: int,
         time: float,
         warm_from: str | Tensor,
@@ -107,7 +107,7 @@ class WarmSearch(Search):
 
 
 def fmplug(
-    task: Task,
+    task: RestorationTask,
     *,
     copies: int = 4,
     time: float = 0.25,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.restoration.methods.seed_search import Search
+from setpoint.restoration.methods.seed_search import SeedSearch
 from setpoint.solvers.batched import BatchedResult, minimize_batched
 
 #: Share of the steps for which the unknowns of a blind operator stay at their start.
@@ -26,7 +26,7 @@ Objective = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class QuasiNewtonResult:
     """The rows found, their images and residuals, the calls it took, which are at an optimum."""
 
     rows: Tensor
@@ -40,7 +40,7 @@ class Solved:
 class Calls:
     """Images and residuals at the rows asked for; each call is told to the watch."""
 
-    def __init__(self, search: Search, bound: Tensor | None) -> None:
+    def __init__(self, search: SeedSearch, bound: Tensor | None) -> None:
         self.search, self.bound = search, bound
         count, like = search.copies * search.batch, search.like
         self.images = like.new_zeros(count, *search.task.prior.shape)
@@ -76,7 +76,7 @@ class Calls:
 
 
 def quasi_newton(
-    search: Search,
+    search: SeedSearch,
     start: Tensor,
     objective: Objective,
     *,
@@ -86,7 +86,7 @@ def quasi_newton(
     memory: int = 10,
     tolerance: float | None = None,
     feasibility: float | None = None,
-) -> Solved:
+) -> QuasiNewtonResult:
     """Minimise f(v, image, residual) of each row, under residual ≤ bound where one is given.
 
     Parameters
@@ -159,4 +159,4 @@ def quasi_newton(
     with torch.no_grad():
         images = search.image(found, rows)
         residual = search.residual(found, images, rows)
-    return Solved(found, images, residual, calls.number, settled, interrupted)
+    return QuasiNewtonResult(found, images, residual, calls.number, settled, interrupted)

@@ -17,7 +17,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint._core.options import at_least
 from setpoint.restoration.measurement.noise import Gaussian
-from setpoint.restoration.measurement.restoration_task import Task
+from setpoint.restoration.measurement.restoration_task import RestorationTask
 from setpoint.restoration.priors.prior import column
 
 # Seeds stay where seeds are: ‖z‖ of z ~ N(0, I) in d dimensions is √d, up to about 0.7.
@@ -66,7 +66,7 @@ class Answer:
     mixed: Tensor | None = None
 
 
-class Search:
+class SeedSearch:
     """The rows of a search: copies · B of them, row r being of image r mod B.
 
     Parameters
@@ -79,7 +79,7 @@ class Search:
         Whether a seed is brought to the norm √d before it is used.
     """
 
-    def __init__(self, task: Task, copies: int = 1, shell: str | None = None) -> None:
+    def __init__(self, task: RestorationTask, copies: int = 1, shell: str | None = None) -> None:
         at_least("copies", copies, 1)
         self.task, self.copies, self.shell = task, copies, shell
         self.batch = len(task.y)
@@ -185,7 +185,7 @@ class Search:
         return apart[best, torch.arange(self.batch, device=values.device)]
 
 
-def variance(task: Task) -> tuple[Tensor, str]:
+def variance(task: RestorationTask) -> tuple[Tensor, str]:
     """Mean squared noise over the observed entries of each image, (B,), and where it is from."""
     y, seen = task.y, task.forward.observed
     low, high = task.prior.range

@@ -21,7 +21,7 @@ from setpoint.restoration.operators.phase_retrieval import PhaseRetrieval
 
 
 @dataclass(frozen=True)
-class Setting:
+class OperatorSetting:
     """What a row may use beside its own numbers."""
 
     shape: tuple[int, int, int]
@@ -31,7 +31,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Row:
+class OperatorRow:
     """One operator by name.
 
     Attributes
@@ -49,56 +49,61 @@ class Row:
     usage: str
     numbers: tuple[int, int]
     meaning: str
-    make: Callable[[list[float], Setting], Any]
+    make: Callable[[list[float], OperatorSetting], Any]
 
 
-def _box(numbers: list[float], at: Setting) -> Any:
+def _box(numbers: list[float], at: OperatorSetting) -> Any:
     if len(numbers) == 2:
         raise DataError("'box' takes its size, or size, row and column; such as 'box:12,4,8'")
     size, *corner = (int(n) if n == n // 1 else n for n in numbers)
     return box_inpaint(at.shape, size, tuple(corner) or None, batch=at.batch)  # type: ignore[arg-type]
 
 
-OPERATORS: dict[str, Row] = {
-    "sr": Row("sr:2", (1, 1), "means of blocks of f × f pixels", lambda n, at: Downsample(n[0])),  # type: ignore[arg-type]
-    "inpaint": Row(
+OPERATORS: dict[str, OperatorRow] = {
+    "sr": OperatorRow(
+        "sr:2",
+        (1, 1),
+        "means of blocks of f × f pixels",
+        lambda n, at: Downsample(n[0]),  # type: ignore[arg-type]
+    ),
+    "inpaint": OperatorRow(
         "inpaint:0.7",
         (1, 1),
         "that share of the pixels hidden, drawn by the seed",
         lambda n, at: random_inpaint(at.shape, n[0], at.seed, at.batch),
     ),
-    "box": Row("box:12", (1, 3), "a box hidden, in the middle or at row, column", _box),
-    "gaussian-blur": Row(
+    "box": OperatorRow("box:12", (1, 3), "a box hidden, in the middle or at row, column", _box),
+    "gaussian-blur": OperatorRow(
         "gaussian-blur:1.5",
         (1, 1),
         "blur by a Gaussian of so many pixels",
         lambda n, at: gaussian_blur(n[0]),
     ),
-    "motion-blur": Row(
+    "motion-blur": OperatorRow(
         "motion-blur:9,45",
         (1, 2),
         "blur by a straight motion: length in pixels, angle in degrees",
         lambda n, at: motion_blur(n[0], n[1] if n[1:] else 0.0),
     ),
-    "blur-saturate": Row(
+    "blur-saturate": OperatorRow(
         "blur-saturate:1.0,2.0",
         (1, 2),
         "Gaussian blur, then tanh of gain times the value",
         lambda n, at: BlurSaturate(gaussian_blur(n[0]), *n[1:], range=at.range),
     ),
-    "blur-gamma": Row(
+    "blur-gamma": OperatorRow(
         "blur-gamma:1.0,2.2",
         (1, 2),
         "Gaussian blur, then the power 1 / gamma",
         lambda n, at: BlurGamma(gaussian_blur(n[0]), *n[1:], range=at.range),
     ),
-    "blind-blur": Row(
+    "blind-blur": OperatorRow(
         "blind-blur:9",
         (1, 1),
         "blur by an unknown kernel of k × k pixels",
         lambda n, at: BlindBlur(n[0]),  # type: ignore[arg-type]
     ),
-    "phase": Row(
+    "phase": OperatorRow(
         "phase:2",
         (0, 1),
         "moduli of the Fourier transform on a sheet so many times wider",
@@ -154,7 +159,7 @@ def as_operator(
         raise DataError(f"shape is that of one image, (C, H, W); got {tuple(shape)}")
     numbers = _numbers(operator, rest, row)
     channels, height, width = (int(side) for side in shape)
-    setting = Setting((channels, height, width), seed, batch, read_range(range))
+    setting = OperatorSetting((channels, height, width), seed, batch, read_range(range))
     made = row.make(numbers, setting)
     blank = torch.full((batch or 1, *setting.shape), setting.range[0])
     known = (made.unknowns(len(blank), blank),) if isinstance(made, BlindBlur) else ()
@@ -174,7 +179,7 @@ def _as_callable(operator: Any) -> Any:
     return operator
 
 
-def _numbers(text: str, rest: str, row: Row) -> list[float]:
+def _numbers(text: str, rest: str, row: OperatorRow) -> list[float]:
     try:
         numbers = [float(part) for part in rest.split(",")] if rest.strip() else []
     except ValueError:

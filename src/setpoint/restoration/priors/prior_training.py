@@ -38,7 +38,7 @@ Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 @dataclass(frozen=True)
-class Progress:
+class PriorTrainingProgress:
     """How far a training is.
 
     Attributes
@@ -80,7 +80,7 @@ def train_prior(
     ema: float = 0.999,
     seed: int = 0,
     augment: Augment | None = None,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callable[[PriorTrainingProgress], Any] | None = None,
     every: int = 200,
     device: str | torch.device = "cpu",
     channels_last: bool = False,
@@ -117,7 +117,8 @@ def train_prior(
     augment : callable, optional
         ``augment(images, generator) -> images``, on the device, in [−1, 1] units.
     callback : callable, optional
-        Called with a :class:`Progress` every ``every`` steps and at the end; False stops.
+        Called with a :class:`PriorTrainingProgress` every ``every`` steps and at the end; False
+        stops.
     every : int, default 200
         Steps between two reports: the only times the host waits for the device.
     device : str or torch.device, default "cpu"
@@ -305,7 +306,7 @@ def _run(
     learning_rate: float,
     warmup: int,
     ema: float,
-    callback: Callable[[Progress], Any] | None,
+    callback: Callable[[PriorTrainingProgress], Any] | None,
     every: int,
 ) -> None:
     rise = max(1, min(warmup, steps // 10))
@@ -331,7 +332,7 @@ def _run(
                 speed = batch * (done - reported) / max(now - last, 1e-9)
                 learner.total.zero_()
                 if callback is not None:
-                    told = callback(Progress(done, steps, loss, now - start, speed))
+                    told = callback(PriorTrainingProgress(done, steps, loss, now - start, speed))
                     go_on = told is not False
                 last, reported = now, done
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.input_checks import check, own
 from setpoint.restoration.operators import as_operator
 from setpoint.restoration.priors.prior import Prior
-from setpoint.restoration.video.frame_descent import Plan
+from setpoint.restoration.video.frame_descent import FramePlan
 
 
 def clips_of(y: Tensor, operator: Any, prior: Prior, seed: int) -> tuple[Tensor, Forward, bool]:
@@ -109,7 +109,7 @@ def _sized(name: str, given: Tensor, wanted: tuple[int, ...]) -> Tensor:
     return given
 
 
-def plan_of(plan: Plan, rank: int) -> Plan:
+def plan_of(plan: FramePlan, rank: int) -> FramePlan:
     """Options that can be meant."""
     at_least("rank", rank, 0)
     for name in ("iterations", "window", "patience", "starts"):

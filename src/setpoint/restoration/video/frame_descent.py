@@ -23,7 +23,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.forward_model import Forward
-from setpoint.restoration.measurement.iterate_history import Watch
+from setpoint.restoration.measurement.iterate_history import IterateHistory
 from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.video.flow_warp import discrepancy
 from setpoint.restoration.video.frame_seeds import Seeds
@@ -34,7 +34,7 @@ LOOK = 10
 
 
 @dataclass(frozen=True)
-class Plan:
+class FramePlan:
     """The options of a run; see :func:`setpoint.restoration.video.restore_video`."""
 
     pixel: float
@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(eq=False)
-class Kept:
+class BestFrames:
     """What a run keeps: the selected iterate of each clip and start, and the flow as last held."""
 
     loss: Tensor | None = None
@@ -95,12 +95,12 @@ def search(
     forward: Forward,
     prior: Prior,
     seeds: Seeds,
-    plan: Plan,
+    plan: FramePlan,
     *,
     motion: Motion | None,
     estimate: Estimator | None,
-    watch: Watch,
-) -> tuple[Kept, WindowedVariance]:
+    watch: IterateHistory,
+) -> tuple[BestFrames, WindowedVariance]:
     """Run to the end, to the stop, or to an interruption.
 
     Parameters
@@ -116,7 +116,7 @@ def search(
     watch : Watch
         Is told every iterate.
     """
-    kept, stop = Kept(motion=motion), WindowedVariance(plan.window, plan.patience)
+    kept, stop = BestFrames(motion=motion), WindowedVariance(plan.window, plan.patience)
     count = plan.starts * len(y)
     unknowns = forward.start(count, y)  # one for all frames of a clip, or one for all clips
     watch.steps = plan.iterations

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.iterate_history import Callback, Watch
+from setpoint.restoration.measurement.iterate_history import Callback, IterateHistory
 from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.video.clip_inputs import clips_of, flow_of, plan_of, read_flow
-from setpoint.restoration.video.frame_descent import Kept, Plan, search
+from setpoint.restoration.video.frame_descent import BestFrames, FramePlan, search
 from setpoint.restoration.video.frame_seeds import start_seeds
 from setpoint.restoration.video.optical_flow import Estimator, as_estimator, motion
 
@@ -206,7 +206,7 @@ def restore_video(
     if refine is None:
         refine = 0 if isinstance(flow, Tensor) or not pixel else 25
     plan = plan_of(
-        Plan(
+        FramePlan(
             weight,
             slack or 0.0,
             iterations,
@@ -239,7 +239,7 @@ def restore_video(
         seed=seed,
         like=rows,
     )
-    watch = Watch(trail, callback)
+    watch = IterateHistory(trail, callback)
     found, stop = search(
         rows, forward, prior, seeds, plan, motion=held, estimate=estimate, watch=watch
     )
@@ -258,10 +258,10 @@ def restore_video(
 
 
 def _record(
-    found: Kept,
+    found: BestFrames,
     stop: WindowedVariance,
-    watch: Watch,
-    plan: Plan,
+    watch: IterateHistory,
+    plan: FramePlan,
     prior: Prior,
     single: bool,
 ) -> RestoredVideo:
@@ -302,14 +302,14 @@ def _record(
     )
 
 
-def _why(best: int, plan: Plan) -> str:
+def _why(best: int, plan: FramePlan) -> str:
     of = f"; of {plan.starts} starts the one of least loss" if plan.starts > 1 else ""
     if best < 0:
         return f"the last iterate: no window of {plan.window} was full{of}"
     return f"the window of {plan.window} iterates that ends at {best} varies least{of}"
 
 
-def _status(found: Kept, stop: WindowedVariance, plan: Plan) -> str:
+def _status(found: BestFrames, stop: WindowedVariance, plan: FramePlan) -> str:
     done, clips = int(stop.done.sum()), len(stop.done)
     what = "clips" if plan.starts == 1 else f"descents, {plan.starts} a clip,"
     if found.interrupted:

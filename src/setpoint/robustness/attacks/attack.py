@@ -14,7 +14,7 @@ from setpoint._core.errors import DataError
 
 
 @dataclass(frozen=True)
-class Found:
+class AttackResult:
     """The points an attack ends with. It says nothing about success: that is the judge's.
 
     Attributes
@@ -83,8 +83,8 @@ class Attack:
     ----------
     name : str
     call : callable
-        :class:`Call` -> points (B, *shape), a :class:`Found`, or a list of such, each of which is
-        judged.
+        :class:`Call` -> points (B, *shape), a :class:`AttackResult`, or a list of such, each
+        of which is judged.
     each_eps : bool
         Whether it is run again for every eps.
     nearest : bool
@@ -99,7 +99,7 @@ class Attack:
     ours: bool = False
 
 
-def points_of(answer: Any, images: int) -> list[Found | Tensor]:
+def points_of(answer: Any, images: int) -> list[AttackResult | Tensor]:
     """What an attack answered as a list of points, each to be judged; a sentence where it is none.
 
     Parameters
@@ -110,7 +110,7 @@ def points_of(answer: Any, images: int) -> list[Found | Tensor]:
     """
     many = list(answer) if isinstance(answer, list | tuple) else [answer]
     for one in many:
-        if not isinstance(one, Found | Tensor):
+        if not isinstance(one, AttackResult | Tensor):
             raise DataError(
                 f"it gave a {type(one).__name__} for {images} images; an attack gives a tensor of "
                 "points, one for each"

@@ -19,7 +19,7 @@ from setpoint.robustness.attacks.model_probe import BATCH, Model, Probe
 
 
 @dataclass(frozen=True)
-class Rows:
+class AttackRows:
     """Rows an attack works on; several may belong to one image.
 
     Attributes
@@ -42,9 +42,9 @@ class Rows:
     floor: Tensor
     rivals: Tensor | None = None
 
-    def take(self, index: Tensor) -> Rows:
+    def take(self, index: Tensor) -> AttackRows:
         """Some of the rows, by number."""
-        return Rows(
+        return AttackRows(
             self.clean[index],
             self.low[index],
             self.high[index],
@@ -58,7 +58,7 @@ class Rows:
         kept = torch.minimum(torch.maximum(moves, self.low), self.high)
         return (self.clean + kept) - self.clean
 
-    def against(self, rivals: Tensor) -> Rows:
+    def against(self, rivals: Tensor) -> AttackRows:
         """Each row once for every rival: (R,) rows and (R, k) rivals -> (R·k,) rows, in order."""
         index = torch.arange(len(rivals), device=rivals.device).repeat_interleave(rivals.shape[1])
         return replace(self.take(index), rivals=rivals.reshape(-1))
@@ -93,7 +93,7 @@ class Posed:
         One for each image.
     """
 
-    rows: Rows
+    rows: AttackRows
     logits: Tensor
     margins: Tensor
     probe: Probe
@@ -149,7 +149,7 @@ def pose(
         )
     size = torch.where(logits.isfinite(), logits.abs(), 0.0).amax(1)
     floor = _ROUNDINGS * torch.finfo(x.dtype).eps * size.to(x.dtype)
-    rows = Rows(clean, least - clean, greatest - clean, labels, floor)
+    rows = AttackRows(clean, least - clean, greatest - clean, labels, floor)
     return Posed(rows, logits, margins, probe, tuple(x.shape[1:]), _seeds(seed, len(x)))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack_problem import Rows
+from setpoint.robustness.attacks.attack_problem import AttackRows
 from setpoint.robustness.attacks.model_probe import Probe
 
 Holds = Callable[[Tensor], Tensor]  #: images (B, *shape) -> which of them are good (B,)
@@ -65,7 +65,7 @@ PULL_BACK_HALVINGS = 10
 
 
 def pulled_back(
-    probe: Probe, rows: Rows, moves: Tensor, halvings: int = PULL_BACK_HALVINGS
+    probe: Probe, rows: AttackRows, moves: Tensor, halvings: int = PULL_BACK_HALVINGS
 ) -> Tensor:
     """The least scale found at which each move still has what the attack wants, times the move.
 

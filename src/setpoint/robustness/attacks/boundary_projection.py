@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack_problem import Rows
+from setpoint.robustness.attacks.attack_problem import AttackRows
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.model_probe import Probe
 from setpoint.robustness.attacks.projections import reach
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestBoundary:
     """The least moves so far.
 
     Attributes
@@ -62,12 +62,12 @@ class Course:
 
 def near(
     probe: Probe,
-    rows: Rows,
+    rows: AttackRows,
     start: Tensor,
     p: float,
     course: Course,
     told: Callable[[], None] | None = None,
-) -> Nearest:
+) -> NearestBoundary:
     """Run the iteration above from some moves; the least wanted move of each row is kept.
 
     Parameters
@@ -98,11 +98,11 @@ def near(
         moves = rows.inside(_between(rows, moves, seen.score, seen.gradient, p, bias, beyond))
         if told is not None:
             told()
-    return Nearest(radius, kept, moves)
+    return NearestBoundary(radius, kept, moves)
 
 
 def _between(
-    rows: Rows, moves: Tensor, score: Tensor, g: Tensor, p: float, bias: float, beyond: float
+    rows: AttackRows, moves: Tensor, score: Tensor, g: Tensor, p: float, bias: float, beyond: float
 ) -> Tensor:
     side = torch.where(score < 0, 1.0, -1.0).to(g.dtype)[:, None]
     here = moves + reach(side * g, rows.low - moves, rows.high - moves, beyond * score.abs(), p)

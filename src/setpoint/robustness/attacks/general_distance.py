@@ -25,7 +25,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack import Found
+from setpoint.robustness.attacks.attack import AttackResult
 from setpoint.robustness.attacks.attack_losses import CROSS_ENTROPY_CLIP, MARGIN_CLIP, checked_loss
 from setpoint.robustness.attacks.attack_problem import Posed, pose, radii
 from setpoint.robustness.attacks.bisection import inside, outside
@@ -35,10 +35,10 @@ from setpoint.robustness.attacks.random_starts import Draws
 from setpoint.robustness.attacks.two_stage_solver import (
     SLACK,
     Box,
+    CountedModel,
     Images,
     Judged,
     Lines,
-    Scored,
     losing_program,
     nearing_program,
     noisy,
@@ -64,7 +64,7 @@ def general_max_loss(
     hessian: str | int = "auto",
     batch: int = BATCH,
     progress: Callable[[float], object] | None = None,
-) -> Found:
+) -> AttackResult:
     """For each image one within eps of it at which the loss is large, for any distance.
 
     Parameters
@@ -118,8 +118,8 @@ def general_max_loss(
     clip = MARGIN_CLIP if loss == "margin" else CROSS_ENTROPY_CLIP
     radius = radii(eps, len(x), x)
 
-    def one(posed: Posed, rows: slice) -> Found:
-        scored = Scored(model, posed.probe.sign, loss != "margin")
+    def one(posed: Posed, rows: slice) -> AttackResult:
+        scored = CountedModel(model, posed.probe.sign, loss != "margin")
         return _max_loss(posed, scored, measure, radius[rows], clip, lines, (low, high))
 
     return _parts(model, x, y, target, low, high, seed, loss, batch, lines, progress, one)
@@ -140,7 +140,7 @@ def general_min_radius(
     hessian: str | int = "auto",
     batch: int = BATCH,
     progress: Callable[[float], object] | None = None,
-) -> Found:
+) -> AttackResult:
     """For each image the nearest one that is decided otherwise, for any distance.
 
     Parameters
@@ -167,8 +167,8 @@ def general_min_radius(
     measure = as_distance(distance)
     lines = Lines(restarts, iterations, hessian)
 
-    def one(posed: Posed, rows: slice) -> Found:
-        scored = Scored(model, posed.probe.sign, False)
+    def one(posed: Posed, rows: slice) -> AttackResult:
+        scored = CountedModel(model, posed.probe.sign, False)
         return _min_radius(posed, scored, measure, lines, (low, high))
 
     return _parts(model, x, y, target, low, high, seed, "margin", batch, lines, progress, one)
@@ -176,13 +176,13 @@ def general_min_radius(
 
 def _max_loss(
     posed: Posed,
-    scored: Scored,
+    scored: CountedModel,
     measure: Distance,
     eps: Tensor,
     clip: float,
     lines: Lines,
     box: Box,
-) -> Found:
+) -> AttackResult:
     """The nearest points, back until d <= eps is measured; where that fails, the greatest loss."""
     draws = Draws(posed.seeds, posed.rows.clean)
     images, start = starts_of(posed, lines.restarts, draws, eps, box)
@@ -218,7 +218,7 @@ def _max_loss(
         kept(left, found.x, found.iterations)
     seen = replace(lose, hessian=1).run(alone, points, 1)
     excess = (_measured(measure, alone.clean, points) - eps).clamp_min(0)
-    return Found(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
+    return AttackResult(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
 
 
 def _inside(measure: Distance, images: Images, z: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ def _inside(measure: Distance, images: Images, z: Tensor) -> Tensor:
     return inside(images.clean, z, lambda w: _measured(measure, images.clean, w) <= most)
 
 
-def _on_surface(scored: Scored, measure: Distance) -> Judged:
+def _on_surface(scored: CountedModel, measure: Distance) -> Judged:
     """Points back on the way to the image until the surface; how good: near, or little missing."""
 
     def judged(images: Images, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -239,7 +239,9 @@ def _on_surface(scored: Scored, measure: Distance) -> Judged:
     return judged
 
 
-def _min_radius(posed: Posed, scored: Scored, measure: Distance, lines: Lines, box: Box) -> Found:
+def _min_radius(
+    posed: Posed, scored: CountedModel, measure: Distance, lines: Lines, box: Box
+) -> AttackResult:
     """Starts, the best of each image to the end, and back until the decision surface."""
     draws = Draws(posed.seeds, posed.rows.clean)
     clean = posed.rows.clean.view(-1, *posed.shape)
@@ -259,7 +261,7 @@ def _min_radius(posed: Posed, scored: Scored, measure: Distance, lines: Lines, b
     alone = images.take(torch.arange(count, device=left.device))
     seen = replace(program, hessian=1).run(alone, points, 1)
     missing = (-scored.margin(points, alone.label)).clamp_min(0)
-    return Found(points, _still(seen.kkt, seen.gradient), missing, taken, scored.forwards)
+    return AttackResult(points, _still(seen.kkt, seen.gradient), missing, taken, scored.forwards)
 
 
 def _every(left: Tensor, restarts: int, count: int) -> Tensor:
@@ -297,13 +299,13 @@ def _parts(
     batch: int,
     lines: Lines,
     progress: Callable[[float], object] | None,
-    one: Callable[[Posed, slice], Found],
-) -> Found:
+    one: Callable[[Posed, slice], AttackResult],
+) -> AttackResult:
     """An attack on so many images at a time that their starts fit into a batch."""
     if isinstance(seed, int):
         seed = [seed + number for number in range(len(x))]
     step = max(1, batch // lines.restarts)
-    found: list[Found] = []
+    found: list[AttackResult] = []
     for begin in range(0, len(x), step):
         rows = slice(begin, min(begin + step, len(x)))
         aim = target[rows] if isinstance(target, Tensor) and target.ndim else target
@@ -315,8 +317,8 @@ def _parts(
             progress(rows.stop / len(x))
     if not found:
         none = x.new_zeros(0)
-        return Found(x, none, none, torch.zeros(0, dtype=torch.long), 0)
-    return Found(
+        return AttackResult(x, none, none, torch.zeros(0, dtype=torch.long), 0)
+    return AttackResult(
         torch.cat([part.x for part in found]),
         torch.cat([part.stationarity for part in found]),
         torch.cat([part.violation for part in found]),

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack import Found, Pace
+from setpoint.robustness.attacks.attack import AttackResult, Pace
 from setpoint.robustness.attacks.attack_losses import checked_loss
 from setpoint.robustness.attacks.attack_problem import checked, pose, radii
 from setpoint.robustness.attacks.distances import Distance, Measure, as_distance, norms
@@ -47,7 +47,7 @@ def max_loss(
     batch: int = BATCH,
     progress: Callable[[float], object] | None = None,
     **options: Any,
-) -> Found:
+) -> AttackResult:
     """For each image the one within ``eps`` at which the model is most wrong.
 
     Parameters
@@ -106,13 +106,13 @@ def max_loss(
     posed = pose(model, x, y, target, low, high, seed, soft=soft, batch=batch)
     reach = radii(eps, len(x), x)
     if not len(x):
-        return Found(x, x.new_zeros(0), x.new_zeros(0), torch.zeros(0, dtype=torch.long), 0)
+        return AttackResult(x, x.new_zeros(0), x.new_zeros(0), torch.zeros(0, dtype=torch.long), 0)
     stages = Stages(iterations, restarts, rivals)
     chase = Chase(posed, measure.p, reach, stages, soft, Pace(stages.steps, progress))
     moves = chase.run()
     over = (norms(moves, measure.p) - reach).clamp(min=0.0)
     residual = _residual(chase, moves)
-    return Found(posed.images(moves), residual, over, chase.taken, posed.probe.forwards)
+    return AttackResult(posed.images(moves), residual, over, chase.taken, posed.probe.forwards)
 
 
 def _residual(chase: Chase, moves: Tensor) -> Tensor:

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack import Found, Pace
+from setpoint.robustness.attacks.attack import AttackResult, Pace
 from setpoint.robustness.attacks.attack_problem import Posed, checked, pose
 from setpoint.robustness.attacks.bisection import pulled_back
-from setpoint.robustness.attacks.boundary_projection import Course, Nearest, near
+from setpoint.robustness.attacks.boundary_projection import Course, NearestBoundary, near
 from setpoint.robustness.attacks.distances import Distance, Measure, as_distance, norms
 from setpoint.robustness.attacks.general_distance import general_min_radius
 from setpoint.robustness.attacks.model_probe import BATCH, Model
@@ -46,7 +46,7 @@ def min_radius(
     batch: int = BATCH,
     progress: Callable[[float], object] | None = None,
     **options: Any,
-) -> Found:
+) -> AttackResult:
     """For each image the nearest one that the model decides otherwise.
 
     Parameters
@@ -102,7 +102,7 @@ def min_radius(
     checked(options, restarts, iterations, rivals)
     posed = pose(model, x, y, target, low, high, seed, batch=batch)
     if not len(x):
-        return Found(x, x.new_zeros(0), x.new_zeros(0), torch.zeros(0, dtype=torch.long), 0)
+        return AttackResult(x, x.new_zeros(0), x.new_zeros(0), torch.zeros(0, dtype=torch.long), 0)
     plan = heats(iterations, rivals, restarts)
     pace = Pace(plan.turns + 1, progress)
     draws = Draws(posed.seeds, posed.rows.clean)
@@ -116,8 +116,8 @@ def min_radius(
 
 
 def _rescued(
-    posed: Posed, p: float, found: Nearest, course: Course, draws: Draws
-) -> tuple[Nearest, Tensor]:
+    posed: Posed, p: float, found: NearestBoundary, course: Course, draws: Draws
+) -> tuple[NearestBoundary, Tensor]:
     """Images with nothing found start once more, from a uniform one that is decided otherwise."""
     lost = ~found.radius.isfinite()
     extra = torch.zeros_like(lost, dtype=torch.long)
@@ -136,14 +136,14 @@ def _rescued(
     start = pulled_back(posed.probe, rows, start)
     again = near(posed.probe, rows, start, p, course)
     extra[index] = course.iterations
-    return Nearest(
+    return NearestBoundary(
         found.radius.index_copy(0, index, again.radius),
         found.moves.index_copy(0, index, again.moves),
         found.last.index_copy(0, index, again.last),
     ), extra
 
 
-def _told(posed: Posed, moves: Tensor, p: float, taken: Tensor) -> Found:
+def _told(posed: Posed, moves: Tensor, p: float, taken: Tensor) -> AttackResult:
     """The record: what is missing of the margin, and the first-order gap of the distance."""
     rows = posed.rows
     seen = posed.probe.look(rows.clean + moves, rows.labels)
@@ -151,7 +151,7 @@ def _told(posed: Posed, moves: Tensor, p: float, taken: Tensor) -> Found:
     level = (seen.gradient * moves).sum(1) - seen.margin
     nearest = norms(reach(seen.gradient, rows.low, rows.high, level, p), p)
     gap = (1.0 - nearest / torch.where(size > 0, size, 1.0)).clamp(min=0.0)
-    return Found(
+    return AttackResult(
         posed.images(moves),
         torch.where(size > 0, gap, 0.0),
         (-seen.margin).clamp(min=0.0),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack_problem import Rows
+from setpoint.robustness.attacks.attack_problem import AttackRows
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.model_probe import Probe
 from setpoint.robustness.attacks.projections import project
@@ -55,7 +55,7 @@ class Climbed:
 
 def climb(
     probe: Probe,
-    rows: Rows,
+    rows: AttackRows,
     start: Tensor,
     eps: Tensor,
     p: float,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from setpoint.robustness.attacks.attack_problem import Posed, Rows
-from setpoint.robustness.attacks.boundary_projection import Course, Nearest, near
+from setpoint.robustness.attacks.attack_problem import AttackRows, Posed
+from setpoint.robustness.attacks.boundary_projection import Course, NearestBoundary, near
 from setpoint.robustness.attacks.distances import norms
 from setpoint.robustness.attacks.random_starts import Draws, rivals_of
 
@@ -122,7 +122,7 @@ class Line:
 
 def race(
     posed: Posed, p: float, heats: Heats, draws: Draws, told: Callable[[], None] | None = None
-) -> tuple[Nearest, int]:
+) -> tuple[NearestBoundary, int]:
     """The nearest wanted move of each image, and the gradients taken for each."""
     rows, probe = posed.rows, posed.probe
     rivals = None
@@ -153,10 +153,10 @@ def race(
         lines = lines.improved(run(heats.again, torch.stack(drawn, 1), against))
     lines = lines.best(p, 1)
     lines = lines.improved(run(heats.last, lines.stand, lines.rivals))
-    return Nearest(lines.radius[:, 0], lines.moves[:, 0], lines.stand[:, 0]), taken
+    return NearestBoundary(lines.radius[:, 0], lines.moves[:, 0], lines.stand[:, 0]), taken
 
 
-def _spread(rows: Rows, count: int, rivals: Tensor | None) -> Rows:
+def _spread(rows: AttackRows, count: int, rivals: Tensor | None) -> AttackRows:
     if rivals is not None:
         return rows.against(rivals)
     index = torch.arange(len(rows.clean), device=rows.clean.device).repeat_interleave(count)

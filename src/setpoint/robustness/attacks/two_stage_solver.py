@@ -37,7 +37,7 @@ Box = tuple[float, float]
 Function = Callable[..., Tensor]  #: (z, *Images.data) -> (R,)
 
 
-class Scored:
+class CountedModel:
     """The model, its calls counted: logits and what an attack makes large of them."""
 
     def __init__(self, model: Model, sign: float, soft: bool) -> None:
@@ -140,7 +140,7 @@ class Constrained:
 
 
 def losing_program(
-    scored: Scored, measure: Distance, box: Box, hessian: str | int, clip: float
+    scored: CountedModel, measure: Distance, box: Box, hessian: str | int, clip: float
 ) -> Constrained:
     """Minimise −min(ℓ, clip) s.t. d / ε <= 1: past the clip it is flat, the image is done."""
 
@@ -157,7 +157,7 @@ def losing_program(
 
 
 def nearing_program(
-    scored: Scored, measure: Distance, box: Box, hessian: str | int, enough: float = 0.0
+    scored: CountedModel, measure: Distance, box: Box, hessian: str | int, enough: float = 0.0
 ) -> Constrained:
     """Minimise max(d / ε, enough) s.t. margin > 0 by a little, counted in clean margins."""
 

@@ -31,13 +31,13 @@ from setpoint.solvers.augmented.mean_functions import (
     Balance,
     EndError,
     LostError,
+    MeanFunctions,
     Meter,
     Values,
-    Whole,
 )
 from setpoint.solvers.augmented.minibatch_epochs import Epochs, Feed
 from setpoint.solvers.first_order import FirstOrder
-from setpoint.solvers.result import Multipliers, Progress, Result
+from setpoint.solvers.result import Multipliers, Result, SolverProgress
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.steering import Box
 
@@ -253,9 +253,9 @@ class AugmentedLagrangian:
         kept = max(usual if feasibility is None else feasibility, coarse / 10)
         held = [(None, None)] * len(parts) if box is None else list(box)
         if batches is None:
-            return Rounds(self, Whole(meter, [None], held), meter, parts, kept, near)
+            return Rounds(self, MeanFunctions(meter, [None], held), meter, parts, kept, near)
         feed = Feed(batches, self.steps, seed)
-        return Epochs(self, Whole(meter, feed.whole, held), feed, meter, parts, kept, near)
+        return Epochs(self, MeanFunctions(meter, feed.whole, held), feed, meter, parts, kept, near)
 
 
 def _fits(state: dict[str, Any], run: Epochs | Rounds) -> None:
@@ -358,7 +358,7 @@ def solved(
     plan: str,
     *,
     batches: Any = None,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callable[[SolverProgress], Any] | None = None,
     **options: Any,
 ) -> Result:
     """The result of :meth:`AugmentedLagrangian.solve` for what the user gave.
@@ -386,7 +386,7 @@ def solved(
         assert callback is not None
         unknown = math.nan
         at = lambda: functions.copied(_flat(seen.state["best"]["x"]))  # noqa: E731
-        progress = Progress(
+        progress = SolverProgress(
             seen.iteration, seen.evaluations, seen.fun, seen.violation, unknown, unknown, 1.0, at
         )
         return callback(progress)

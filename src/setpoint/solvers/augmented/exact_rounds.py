@@ -27,9 +27,9 @@ from torch import Tensor
 from setpoint.solvers.augmented.mean_functions import (
     EndError,
     LostError,
+    MeanFunctions,
+    MeanReading,
     Meter,
-    Reading,
-    Whole,
     at_bounds,
     checked,
     flat,
@@ -59,7 +59,7 @@ class Rounds:
     def __init__(
         self,
         solver: AugmentedLagrangian,
-        whole: Whole,
+        whole: MeanFunctions,
         meter: Meter,
         parts: Sequence[Tensor],
         feasibility: float,
@@ -116,7 +116,7 @@ class Rounds:
         self.stuck = not self.ended and (rest or grown)
         self.omega = max(self.omega / 10, self.least)
 
-    def offer(self, at: Reading, parts: Sequence[Tensor]) -> None:
+    def offer(self, at: MeanReading, parts: Sequence[Tensor]) -> None:
         """A candidate for the best; of equals the last stays, whose prices are the better ones."""
         held = at.worst <= self.feasibility
         rank = (0.0 if held else -at.worst, -at.f)
@@ -147,7 +147,7 @@ class Rounds:
             return f"no further step after {self.count()}: rounding, or a kink, is in the way"
         return f"the limit of {self.count()} is reached"
 
-    def _renew(self, at: Reading) -> float:
+    def _renew(self, at: MeanReading) -> float:
         """λ and ρ after a round; the greatest thing left of a constraint."""
         left = torch.where(self.equal, at.v.abs(), torch.maximum(at.v, -self.paid / self.rho).abs())
         paid = self.paid + self.rho * at.v

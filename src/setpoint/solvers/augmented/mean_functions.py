@@ -29,7 +29,7 @@ class LostError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class MeanReading:
     """F and v (m,) at a point, and which of v are equations."""
 
     f: float
@@ -69,7 +69,7 @@ class Balance:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class MeanFunctions:
     """The functions in the mean over batches; the only batch is None where there are none.
 
     Parameters
@@ -86,7 +86,7 @@ class Whole:
     batches: Iterable[Any]
     box: Sequence[Bounds]
 
-    def read(self, parts: Sequence[Tensor], when: str) -> Reading:
+    def read(self, parts: Sequence[Tensor], when: str) -> MeanReading:
         """The values at a point; ``when`` goes into the sentence if one is not finite."""
         f, v, sides, count = torch.zeros(()), torch.zeros(0), (0, 0), 0
         with torch.no_grad():
@@ -104,7 +104,7 @@ class Whole:
         if not count:
             raise DataError("batches holds no batch; give one or more")
         equal = torch.arange(sum(sides), device=v.device) >= sides[0]
-        return Reading(float(f) / count, v / count, equal, count)
+        return MeanReading(float(f) / count, v / count, equal, count)
 
     def balance(
         self, parts: Sequence[Tensor], paid: Tensor, active: Tensor, equal: Tensor, slack: float

@@ -35,9 +35,9 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint.solvers.augmented.mean_functions import (
     LostError,
+    MeanFunctions,
+    MeanReading,
     Meter,
-    Reading,
-    Whole,
     at_bounds,
     checked,
     flat,
@@ -65,7 +65,7 @@ RIDGE = 1e-12  #: relative, for constraints that depend on each other
 
 
 def restored(
-    whole: Whole, parts: Sequence[Tensor], at: Reading, slack: float
+    whole: MeanFunctions, parts: Sequence[Tensor], at: MeanReading, slack: float
 ) -> list[Tensor] | None:
     """The parts after a step; None where it is not to be had.
 
@@ -181,7 +181,7 @@ class Epochs:
     def __init__(
         self,
         solver: AugmentedLagrangian,
-        whole: Whole,
+        whole: MeanFunctions,
         feed: Feed,
         meter: Meter,
         parts: Sequence[Tensor],
@@ -266,7 +266,7 @@ class Epochs:
             if at.worst <= EXACT:
                 return
 
-    def offer(self, at: Reading, parts: Sequence[Tensor]) -> None:
+    def offer(self, at: MeanReading, parts: Sequence[Tensor]) -> None:
         """A candidate for the best; of equals the first stays."""
         rank = (-at.worst if at.worst > self.feasibility else 0.0, -at.f)
         if not self.best or rank > self.best["rank"]:

@@ -15,7 +15,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from setpoint.solvers.augmented.mean_functions import Whole
+from setpoint.solvers.augmented.mean_functions import MeanFunctions
 from setpoint.solvers.box_projection import project
 
 SAMPLE = 8  #: batches that are asked
@@ -23,7 +23,7 @@ ONE_BY_ONE = 64  #: constraints up to which each is measured; more are taken as 
 SMALL = 1e-4  #: a gradient this much smaller than the greatest counts as that
 
 
-def natural(whole: Whole, parts: Sequence[Tensor], like: Tensor, reach: float) -> Tensor:
+def natural(whole: MeanFunctions, parts: Sequence[Tensor], like: Tensor, reach: float) -> Tensor:
     """ρ (m,), of the kind of ``like``, near a start."""
     few = replace(whole, batches=list(islice(iter(whole.batches), SAMPLE)))
     signs = torch.zeros(0, dtype=torch.float64)
@@ -44,7 +44,9 @@ def natural(whole: Whole, parts: Sequence[Tensor], like: Tensor, reach: float) -
     return (bend / sizes).to(like)
 
 
-def _bend(few: Whole, parts: Sequence[Tensor], g: Tensor, like: Tensor, reach: float) -> float:
+def _bend(
+    few: MeanFunctions, parts: Sequence[Tensor], g: Tensor, like: Tensor, reach: float
+) -> float:
     """‖∇f(x + d) − ∇f(x)‖ / ‖d‖ along the gradient; 0 where there is nothing to be seen."""
     way = -g / g.norm() if float(g.norm()) > 0 else torch.ones_like(g) / len(g) ** 0.5
     start = torch.cat([part.detach().reshape(-1) for part in parts]).double().cpu()

@@ -12,25 +12,25 @@ from torch import Tensor
 
 from setpoint.solvers.batched import functions as merit
 from setpoint.solvers.batched.batched_result import End
-from setpoint.solvers.batched.bounds import Box
-from setpoint.solvers.batched.functions import Functions, Values
+from setpoint.solvers.batched.bounds import BatchedBox
+from setpoint.solvers.batched.functions import BatchedFunctions, Values
 from setpoint.solvers.batched.hessian import Memory
-from setpoint.solvers.batched.line_search import CURVATURE, DECREASE, Search
+from setpoint.solvers.batched.line_search import CURVATURE, DECREASE, BatchedLineSearch
 from setpoint.solvers.batched.stationarity import stuck, unbalanced
-from setpoint.solvers.batched.steering import Place, Step, steer
+from setpoint.solvers.batched.steering import BatchedPoint, Step, steer
 
 # The rows that are still running: what each carries from call to call.
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class BestIterates:
     """The best point each row has seen: feasible before infeasible, then by f, or by violation."""
 
     x: Tensor  # (B, n)
     f: Tensor  # (B,)
     violation: Tensor  # (B,)
 
-    def against(self, x: Tensor, f: Tensor, violation: Tensor, feasibility: float) -> Best:
+    def against(self, x: Tensor, f: Tensor, violation: Tensor, feasibility: float) -> BestIterates:
         """The better of this and another point, row by row; what is not finite is never better."""
         holds, held = violation <= feasibility, self.violation <= feasibility
         better = torch.where(
@@ -39,7 +39,7 @@ class Best:
             holds,
         )
         better = better & f.isfinite() & violation.isfinite()
-        return Best(
+        return BestIterates(
             torch.where(better[:, None], x, self.x),
             torch.where(better, f, self.f),
             torch.where(better, violation, self.violation),
@@ -47,28 +47,28 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BatchedRows:
     """The state of the running rows, (B, …) each."""
 
     index: Tensor  # (B,) long: which problem a row is
-    at: Place
+    at: BatchedPoint
     step: Step
-    search: Search
+    search: BatchedLineSearch
     level: Tensor  # (B,) long: how far a row has fallen back, see ``steer``
-    best: Best
+    best: BestIterates
     code: Tensor  # (B,) long: an End
     iterations: Tensor  # (B,) long
     stalls: Tensor  # (B,) long: steps in a row that changed φ by nothing
 
-    def take(self, index: Tensor) -> Rows:
+    def take(self, index: Tensor) -> BatchedRows:
         """Some of the rows."""
         return _taken(self, index)
 
-    def merged(self, where: Tensor, other: Rows) -> Rows:
+    def merged(self, where: Tensor, other: BatchedRows) -> BatchedRows:
         """The other's rows ``where`` (B,), these elsewhere."""
         return _merged(self, where, other)
 
-    def ended(self, where: Tensor, end: int) -> Rows:
+    def ended(self, where: Tensor, end: int) -> BatchedRows:
         """The rows ``where`` (B,) end, unless they have."""
         running = self.code == 0
         return replace(self, code=torch.where(where & running, int(end), self.code))
@@ -103,7 +103,7 @@ LEAST = 1e-12  #: μ is lowered to this at most
 
 
 @dataclass(frozen=True)
-class Limits:
+class BatchedLimits:
     """When a row ends."""
 
     tolerance: float
@@ -113,38 +113,40 @@ class Limits:
 
 
 @dataclass(eq=False)
-class Run:
+class BatchedRun:
     """The rows, their functions, bounds and memory, and the limits."""
 
-    functions: Functions
-    box: Box | None
+    functions: BatchedFunctions
+    box: BatchedBox | None
     memory: Memory
-    limits: Limits
+    limits: BatchedLimits
     equal: Tensor
-    rows: Rows
+    rows: BatchedRows
 
     @classmethod
     def start(
         cls,
-        functions: Functions,
+        functions: BatchedFunctions,
         x: Tensor,
         mu: Tensor,
-        box: Box | None,
+        box: BatchedBox | None,
         memory: Memory,
-        limits: Limits,
-    ) -> Run:
+        limits: BatchedLimits,
+    ) -> BatchedRun:
         """Values, gradients and a first step at x (B, n)."""
         equal = functions.equal(x)
         values = functions.at(x)
         at = _place(values, *values.gradients())
         sound = at.f.isfinite() & at.v.isfinite().all(-1)
         sound = sound & at.g.isfinite().all(-1) & at.j.isfinite().flatten(1).all(-1)
-        at = Place(x, *(torch.nan_to_num(a, 0.0, 0.0, 0.0) for a in (at.f, at.v, at.g, at.j)))
+        at = BatchedPoint(
+            x, *(torch.nan_to_num(a, 0.0, 0.0, 0.0) for a in (at.f, at.v, at.g, at.j))
+        )
         violation = merit.greatest(values.v.detach(), equal)
-        best = Best(x, values.f.detach(), violation)
+        best = BestIterates(x, values.f.detach(), violation)
         none = torch.zeros(len(x), dtype=torch.long, device=x.device)
         step = steer(at, mu, merit.weights(at.v, equal), none, memory, box, equal)
-        rows = Rows(
+        rows = BatchedRows(
             index=torch.arange(len(x), device=x.device),
             at=at,
             step=step,
@@ -201,7 +203,9 @@ class Run:
         cut = cut - rows.step.mu * (at.g * s).sum(-1)
         return torch.minimum(promised, cut).clamp_min(0)
 
-    def _moved(self, rows: Rows, values: Values, x: Tensor, enough: Tensor, fallen: Tensor) -> Rows:
+    def _moved(
+        self, rows: BatchedRows, values: Values, x: Tensor, enough: Tensor, fallen: Tensor
+    ) -> BatchedRows:
         """Rows whose trial is good take it, with a new step; the others search on."""
         at, step = rows.at, rows.step
         to = _place(values, *values.gradients())
@@ -234,7 +238,7 @@ class Run:
         rows = replace(rows, step=replace(rows.step, mu=mu))
         return self._searched(rows, enough, accepted)
 
-    def _remember(self, rows: Rows, to: Place, x: Tensor, accepted: Tensor) -> None:
+    def _remember(self, rows: BatchedRows, to: BatchedPoint, x: Tensor, accepted: Tensor) -> None:
         """Curvature of the Lagrangian μ f + y'v along the step, damped by B s = −t (μ g + J'y)."""
         step = rows.step
         s = x - rows.at.x
@@ -250,7 +254,7 @@ class Run:
         curved = sy > torch.finfo(s.dtype).eps * size
         self.memory.update(s, y, accepted & curved & y.isfinite().all(-1))
 
-    def _searched(self, rows: Rows, enough: Tensor, accepted: Tensor) -> Rows:
+    def _searched(self, rows: BatchedRows, enough: Tensor, accepted: Tensor) -> BatchedRows:
         """The next trial of each row: along its step, or along a new one."""
         at, step = rows.at, rows.step
         eps = torch.finfo(at.x.dtype).eps
@@ -277,7 +281,7 @@ class Run:
         lost = lost & ((rows.code == End.RUNNING) | (rows.code == End.PRECISION))
         self.rows = replace(rows, code=torch.where(lost, int(End.INFEASIBLE), rows.code))
 
-    def judged(self, rows: Rows) -> Rows:
+    def judged(self, rows: BatchedRows) -> BatchedRows:
         """End the rows that are done."""
         limits, at, step = self.limits, rows.at, rows.step
         violation = merit.greatest(at.v, self.equal)
@@ -299,12 +303,12 @@ def _free_to_look(x: Tensor) -> bool:
     return x.device.type == "cpu"
 
 
-def _place(values: Values, g: Tensor, j: Tensor) -> Place:
-    return Place(values.x.detach(), values.f.detach(), values.v.detach(), g, j)
+def _place(values: Values, g: Tensor, j: Tensor) -> BatchedPoint:
+    return BatchedPoint(values.x.detach(), values.f.detach(), values.v.detach(), g, j)
 
 
-def _first(step: Step, memory: Memory) -> Search:
+def _first(step: Step, memory: Memory) -> BatchedLineSearch:
     """A search for a new step: 1 first, or less where nothing is known of the curvature."""
     length = step.d.norm(dim=-1)
     careful = (1 / length.clamp_min(1)).to(length.dtype)
-    return Search.start(torch.where(memory.fresh, careful, torch.ones_like(length)))
+    return BatchedLineSearch.start(torch.where(memory.fresh, careful, torch.ones_like(length)))

@@ -20,15 +20,17 @@ from setpoint._core.errors import DataError, KindError
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class BatchedBox:
     """low and high, (B, n) or (1, n)."""
 
     low: Tensor
     high: Tensor
 
-    def take(self, index: Tensor) -> Box:
+    def take(self, index: Tensor) -> BatchedBox:
         """The bounds of some rows."""
-        return Box(*(a if len(a) == 1 else a.index_select(0, index) for a in (self.low, self.high)))
+        return BatchedBox(
+            *(a if len(a) == 1 else a.index_select(0, index) for a in (self.low, self.high))
+        )
 
     def clip(self, x: Tensor) -> Tensor:
         """The nearest point of the box."""
@@ -49,7 +51,7 @@ class Box:
         return ~((at_low & (d < 0)) | (at_high & (d > 0)))
 
 
-def box_for(bounds: Any, x0: Tensor) -> Box | None:
+def box_for(bounds: Any, x0: Tensor) -> BatchedBox | None:
     """The box of ``bounds``: (low, high), each None, a number or a tensor that broadcasts to x0.
 
     Raises
@@ -81,4 +83,4 @@ def box_for(bounds: Any, x0: Tensor) -> Box | None:
         sides.append(side.reshape(len(x0), -1))
     if not bool((sides[0] <= sides[1]).all()):
         raise DataError("a low is above its high: no value is between them")
-    return Box(*sides)
+    return BatchedBox(*sides)

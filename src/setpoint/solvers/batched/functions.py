@@ -49,7 +49,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Functions:
+class BatchedFunctions:
     """The objective, the inequalities c <= 0, the equalities e = 0 and the data they are given.
 
     Attributes
@@ -69,7 +69,7 @@ class Functions:
     shape: tuple[int, ...]
     counts: tuple[int, int] = (0, 0)
 
-    def take(self, index: Tensor) -> Functions:
+    def take(self, index: Tensor) -> BatchedFunctions:
         """The same functions for some of the rows."""
         return replace(self, data=tuple(d.index_select(0, index.to(d.device)) for d in self.data))
 
@@ -86,7 +86,7 @@ class Functions:
             v = torch.cat(sides, dim=1) if sides else leaf.new_zeros(len(x), 0)
         return Values(leaf, f, v)
 
-    def counted(self, x: Tensor) -> Functions:
+    def counted(self, x: Tensor) -> BatchedFunctions:
         """The same functions, with how many constraints there are, seen by calling them at x."""
         shaped = x.reshape(len(x), *self.shape)
         counts = [0, 0]

@@ -26,7 +26,7 @@ TRIALS = 60  #: the most
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class BatchedLineSearch:
     """Where each row is in its search."""
 
     t: Tensor  # (B,) what is tried
@@ -35,7 +35,7 @@ class Search:
     trials: Tensor  # (B,) long
 
     @classmethod
-    def start(cls, t: Tensor) -> Search:
+    def start(cls, t: Tensor) -> BatchedLineSearch:
         """A search that tries t (B,) first."""
         none = torch.zeros_like(t)
         return cls(t, none, torch.full_like(t, torch.inf), none.long())
@@ -44,7 +44,9 @@ class Search:
         """(B,) rows that still ask for the curvature condition."""
         return self.trials < PATIENCE
 
-    def further(self, enough: Tensor, length: Tensor, smallest: Tensor) -> tuple[Search, Tensor]:
+    def further(
+        self, enough: Tensor, length: Tensor, smallest: Tensor
+    ) -> tuple[BatchedLineSearch, Tensor]:
         """The next trial of each row, and which rows have nothing left to try.
 
         Parameters
@@ -68,4 +70,4 @@ class Search:
         t = torch.where(settle & bracketed, short, t)
         trials = torch.where(settle, trials.clamp_min(PATIENCE), trials)
         lost = (closed & (short == 0)) | (trials >= TRIALS)
-        return Search(t, short, long, trials), lost
+        return BatchedLineSearch(t, short, long, trials), lost

@@ -18,12 +18,12 @@ from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import is_real
 from setpoint.solvers.batched import functions as merit
 from setpoint.solvers.batched.batched_result import BatchedResult, BatchedState, End, sentences
-from setpoint.solvers.batched.batched_sqp import Limits, Rows, Run
-from setpoint.solvers.batched.bounds import Box, box_for
-from setpoint.solvers.batched.functions import Functions
+from setpoint.solvers.batched.batched_sqp import BatchedLimits, BatchedRows, BatchedRun
+from setpoint.solvers.batched.bounds import BatchedBox, box_for
+from setpoint.solvers.batched.functions import BatchedFunctions
 from setpoint.solvers.batched.hessian import Memory, memory_for
 from setpoint.solvers.batched.stationarity import residual, unbalanced
-from setpoint.solvers.batched.steering import Place
+from setpoint.solvers.batched.steering import BatchedPoint
 
 EVERY = 10  #: calls of the functions from one look at the rows to the next
 CALLS = 20  #: of the functions for each step that a row may take, at most
@@ -116,7 +116,9 @@ def minimize_batched(
     x0 = _checked(x0, data)
     flat = x0.detach().reshape(len(x0), -1)
     box = box_for(bounds, x0)
-    functions = Functions(objective, inequalities, equalities, tuple(data), tuple(x0.shape[1:]))
+    functions = BatchedFunctions(
+        objective, inequalities, equalities, tuple(data), tuple(x0.shape[1:])
+    )
     limits = _limits(x0, tolerance, feasibility, max_iterations, lowest)
     if resume is None:
         if not is_real(mu) or not 0 < mu < float("inf"):
@@ -134,7 +136,7 @@ def minimize_batched(
     x = flat.clone() if box is None else box.clip(flat)
     functions = functions.counted(x)
     book = _Book(functions, box, limits)
-    run = Run.start(functions, x, weights, box, memory, limits)
+    run = BatchedRun.start(functions, x, weights, box, memory, limits)
     book.evaluations = 1
     most = CALLS * (limits.iterations + 10) if max_evaluations is None else max_evaluations
     book.fill(run, callback, most)
@@ -144,17 +146,19 @@ def minimize_batched(
 class _Book:
     """Rows that are done, and the loop that fills it."""
 
-    def __init__(self, functions: Functions, box: Box | None, limits: Limits) -> None:
+    def __init__(
+        self, functions: BatchedFunctions, box: BatchedBox | None, limits: BatchedLimits
+    ) -> None:
         self.functions = functions
         self.box = box
         self.limits = limits
         self.evaluations = 0
-        self.rows: Rows | None = None
+        self.rows: BatchedRows | None = None
         self.memory: Memory | None = None
 
     def fill(
         self,
-        run: Run,
+        run: BatchedRun,
         callback: Callable[[BatchedProgress], Any] | None,
         most: int,
     ) -> None:
@@ -209,7 +213,7 @@ class _Book:
         x = torch.where(settled | failed, rows.at.x, rows.best.x)
         values = self.functions.at(x)
         self.evaluations += 1
-        at = Place(x, values.f.detach(), values.v.detach(), *values.gradients())
+        at = BatchedPoint(x, values.f.detach(), values.v.detach(), *values.gradients())
         violation = merit.greatest(at.v, equal)
         forces = rows.step.y * settled  # elsewhere the point is another than the last
         force, multipliers = residual(at, rows.step.mu, forces, self.box, equal, limits.feasibility)
@@ -237,7 +241,7 @@ class _Book:
         )
 
 
-def _written(book: Rows, done: Rows) -> Rows:
+def _written(book: BatchedRows, done: BatchedRows) -> BatchedRows:
     """The book with the rows that are done in their places."""
     back = torch.full((len(book.code),), -1, dtype=torch.long, device=book.code.device)
     back[done.index] = torch.arange(len(done.index), device=back.device)
@@ -263,7 +267,7 @@ def _checked(x0: Tensor, data: tuple[Tensor, ...]) -> Tensor:
 
 def _limits(
     x0: Tensor, tolerance: float | None, feasibility: float | None, iterations: int, lowest: float
-) -> Limits:
+) -> BatchedLimits:
     double = x0.dtype == torch.float64
     tolerance = (1e-6 if double else 1e-3) if tolerance is None else tolerance
     feasibility = (1e-6 if double else 1e-5) if feasibility is None else feasibility
@@ -272,4 +276,4 @@ def _limits(
             raise KindError(f"{name}={x!r}: a number, 0 or more")
     if not is_real(iterations) or iterations < 0 or iterations % 1:
         raise KindError(f"max_iterations={iterations!r}: a whole number, 0 or more")
-    return Limits(tolerance, feasibility, int(iterations), lowest)
+    return BatchedLimits(tolerance, feasibility, int(iterations), lowest)

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from setpoint.solvers.batched import functions as merit
-from setpoint.solvers.batched.bounds import Box
+from setpoint.solvers.batched.bounds import BatchedBox
 from setpoint.solvers.batched.box_dual import box_dual
-from setpoint.solvers.batched.steering import Place
+from setpoint.solvers.batched.steering import BatchedPoint
 
 PASSES = 3
 
 
 def residual(
-    at: Place, mu: Tensor, y: Tensor, box: Box | None, equal: Tensor, near: float
+    at: BatchedPoint, mu: Tensor, y: Tensor, box: BatchedBox | None, equal: Tensor, near: float
 ) -> tuple[Tensor, Tensor]:
     """The residual (B, n) and the multipliers (B, p).
 
@@ -44,7 +44,7 @@ def residual(
     return force, lam
 
 
-def unbalanced(force: Tensor, at: Place, lam: Tensor) -> Tensor:
+def unbalanced(force: Tensor, at: BatchedPoint, lam: Tensor) -> Tensor:
     """(B,) the residual coordinate by coordinate, beside what it is made of.
 
         maxᵢ |forceᵢ| / (1 + |∇f|ᵢ + Σⱼ |λⱼ ∇vⱼ|ᵢ)
@@ -55,7 +55,7 @@ def unbalanced(force: Tensor, at: Place, lam: Tensor) -> Tensor:
     return (force.abs() / (1 + made)).amax(-1)
 
 
-def stuck(at: Place, box: Box | None, equal: Tensor, tolerance: float) -> Tensor:
+def stuck(at: BatchedPoint, box: BatchedBox | None, equal: Tensor, tolerance: float) -> Tensor:
     """(B,) rows where no step lowers the violation: 0 is, nearly, among the slopes of V.
 
         min_y ½ ‖P J'y‖² − v'y,    0 <= y_c <= 1, |y_e| <= 1

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from setpoint.solvers.batched import functions as merit
-from setpoint.solvers.batched.bounds import Box
+from setpoint.solvers.batched.bounds import BatchedBox
 from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.hessian import Memory
 
@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class BatchedPoint:
     """Where a row stands: the point, its values and its gradients."""
 
     x: Tensor  # (B, n)
@@ -58,7 +58,13 @@ class Place:
 
 
 def steer(
-    at: Place, mu: Tensor, y: Tensor, level: Tensor, memory: Memory, box: Box | None, equal: Tensor
+    at: BatchedPoint,
+    mu: Tensor,
+    y: Tensor,
+    level: Tensor,
+    memory: Memory,
+    box: BatchedBox | None,
+    equal: Tensor,
 ) -> Step:
     """The step of each row.
 
@@ -98,14 +104,14 @@ def steer(
     return Step(mu, y, d, force, drop, slope, mu < start)
 
 
-def _released(at: Place, box: Box, equal: Tensor) -> Tensor:
+def _released(at: BatchedPoint, box: BatchedBox, equal: Tensor) -> Tensor:
     """(B, n) coordinates whose way off their bound lowers a violation, though μ f may hold them."""
     pull = torch.einsum("bp,bpn->bn", merit.weights(at.v, equal), at.j)
     broken = merit.total(at.v, equal) > NEAR
     return broken[:, None] & (pull != 0) & box.free(at.x, pull)
 
 
-def _choose(mu: Tensor, at: Place, bent: Tensor, equal: Tensor) -> tuple[Tensor, Tensor]:
+def _choose(mu: Tensor, at: BatchedPoint, bent: Tensor, equal: Tensor) -> tuple[Tensor, Tensor]:
     """Find μ and y of the first candidate that promises enough."""
     powers = range(11) if at.v.shape[1] <= FEW else (0, 2, 5, 10)
     shares = torch.tensor([*(LOWER**k for k in powers), 0.0], dtype=mu.dtype, device=mu.device)

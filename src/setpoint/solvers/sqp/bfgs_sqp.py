@@ -18,11 +18,11 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.solvers.result import Progress
+from setpoint.solvers.result import SolverProgress
 from setpoint.solvers.sqp import stopping as ending
 from setpoint.solvers.sqp.functions import Evaluated, Functions
 from setpoint.solvers.sqp.hessian import Compact, Full, Hessian
-from setpoint.solvers.sqp.line_search import Found
+from setpoint.solvers.sqp.line_search import LineSearchResult
 from setpoint.solvers.sqp.stationarity import LOOSE, SAMPLES, Looking, Stationarity
 from setpoint.solvers.sqp.steering import Box, Direction, Steering
 from setpoint.solvers.sqp.step_acceptance import Searching, learn
@@ -40,7 +40,7 @@ LEAST_MU = 1e-14
 
 
 @dataclass(frozen=True)
-class Settings:
+class SqpSettings:
     """Of a run: see :func:`setpoint.solvers.solve.minimize`."""
 
     tolerance: float = 1e-8
@@ -50,11 +50,11 @@ class Settings:
     seed: int = 0
 
 
-class Run:
+class SqpRun:
     """One run."""
 
     def __init__(
-        self, functions: Functions, box: Box | None, settings: Settings, limits: Limits
+        self, functions: Functions, box: Box | None, settings: SqpSettings, limits: Limits
     ) -> None:
         self.functions, self.box, self.settings, self.limits = functions, box, settings, limits
         self.mu = 1.0
@@ -187,13 +187,13 @@ class Run:
 
     # --- the loop ---------------------------------------------------------------------------------
 
-    def go(self, callback: Callable[[Progress], Any] | None) -> None:
+    def go(self, callback: Callable[[SolverProgress], Any] | None) -> None:
         """Step until something ends it."""
         self._stepped(callback)
         if self.begun and not self.functions.depends:
             self.status += ending.CONSTANT
 
-    def _stepped(self, callback: Callable[[Progress], Any] | None) -> None:
+    def _stepped(self, callback: Callable[[SolverProgress], Any] | None) -> None:
         while not self.status:
             self.status = self.limits.sentence(self.iteration, self.functions.calls)
             if self.status:
@@ -202,9 +202,9 @@ class Run:
             if callback is not None and not self.status and callback(self.progress()):
                 self.status = "stopped by the callback"
 
-    def progress(self) -> Progress:
+    def progress(self) -> SolverProgress:
         at = self.point.x
-        return Progress(
+        return SolverProgress(
             self.iteration,
             self.functions.calls,
             self.point.f,
@@ -254,7 +254,7 @@ class Run:
         elif self.still >= STALL:
             self._no_step()
 
-    def _arrive(self, found: Found) -> None:
+    def _arrive(self, found: LineSearchResult) -> None:
         assert found.point is not None
         self.point, self.step, self.fresh_look = found.point, found.t, False
         self.iteration += 1
@@ -279,7 +279,7 @@ class Run:
 
     # --- the search -------------------------------------------------------------------------------
 
-    def _searched(self, direction: Direction) -> tuple[Found, Direction]:
+    def _searched(self, direction: Direction) -> tuple[LineSearchResult, Direction]:
         """Along the direction, and along that of H = I where it does not do."""
         found = self._along(direction, self.hessian)
         while found.endless and self.mu > LEAST_MU and self._breaks(found.point):
@@ -302,7 +302,7 @@ class Run:
     def _breaks(self, point: Evaluated | None) -> bool:
         return point is None or point.worst > self.settings.feasibility
 
-    def _along(self, direction: Direction, hessian: Hessian) -> Found:
+    def _along(self, direction: Direction, hessian: Hessian) -> LineSearchResult:
         return self.searching.along(self.point, direction, self.mu, hessian)
 
     # --- the end ----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ DOUBLINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LineSearchResult:
     """What a line search came to.
 
     Attributes
@@ -63,7 +63,7 @@ def weak_wolfe(
     further: Callable[[Evaluated, Evaluated], bool] = lambda held, point: True,
     shortest: float = 1e-14,
     spent: Callable[[], bool] = lambda: False,
-) -> Found:
+) -> LineSearchResult:
     """Search along a direction.
 
     Parameters
@@ -96,7 +96,7 @@ def weak_wolfe(
         bad = bad or not point.finite
         fell = point.finite and merit(point) <= start + DECREASE * t * slope + noise
         if fell and held is not None and math.isinf(high) and not further(held, point):
-            return Found(low, held, bad=bad)
+            return LineSearchResult(low, held, bad=bad)
         now = slope_at(point) if fell else 0.0
         enough = t >= room or now >= CURVATURE * slope
         if fell and (math.isnan(now) or (enough and not point.slopes_finite())):
@@ -106,15 +106,15 @@ def weak_wolfe(
         else:
             held, low = point, t
             if enough:
-                return Found(t, point, bad=bad)
+                return LineSearchResult(t, point, bad=bad)
         if math.isinf(high):
             if t >= 2.0**DOUBLINGS:
-                return Found(low, held, endless=True, bad=bad)
+                return LineSearchResult(low, held, endless=True, bad=bad)
             t = min(2 * t, room)
         else:
             t = 0.5 * (low + high)
             if high - low <= shortest * high or high < 1e-18:
                 break
         if spent():
-            return Found(low, held, bad=bad, cut=True)
-    return Found(low, held, bad=bad)
+            return LineSearchResult(low, held, bad=bad, cut=True)
+    return LineSearchResult(low, held, bad=bad)

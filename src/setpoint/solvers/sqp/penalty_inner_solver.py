@@ -18,8 +18,14 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import is_real
-from setpoint.programs.constrained_problem import Bounds, Problem, Variables, alike, variables
-from setpoint.solvers.sqp.bfgs_sqp import Run, Settings
+from setpoint.programs.constrained_problem import (
+    Bounds,
+    ConstrainedProblem,
+    Variables,
+    alike,
+    variables,
+)
+from setpoint.solvers.sqp.bfgs_sqp import SqpRun, SqpSettings
 from setpoint.solvers.sqp.functions import Functions
 from setpoint.solvers.sqp.quadratic_program import SOLVERS
 from setpoint.solvers.sqp.steering import Box
@@ -55,7 +61,7 @@ class Sqp:
 
     def descend(
         self,
-        problem: Problem,
+        problem: ConstrainedProblem,
         x: Variables,
         weights: Tensor,
         *,
@@ -113,9 +119,9 @@ class Sqp:
             () if problem.equations is None else equalities,
         )
         memory = None if len(functions.first) <= FULL else MEMORY
-        settings = Settings(self.tolerance, self.feasibility, memory, self.qp)
+        settings = SqpSettings(self.tolerance, self.feasibility, memory, self.qp)
         box = _box(parts, problem.box(x), fixed)
-        run = Run(functions, box, settings, Limits(steps))
+        run = SqpRun(functions, box, settings, Limits(steps))
         run.begin(functions.first)
         run.go(None)
         return alike(x, functions.split(run.point.x)), run.iteration

@@ -15,7 +15,7 @@ from torch import Tensor
 from setpoint.solvers.sqp import functions as merit
 from setpoint.solvers.sqp.functions import Evaluated, Functions
 from setpoint.solvers.sqp.hessian import SHARE, Hessian, damped
-from setpoint.solvers.sqp.line_search import DECREASE, Found, weak_wolfe
+from setpoint.solvers.sqp.line_search import DECREASE, LineSearchResult, weak_wolfe
 from setpoint.solvers.sqp.steering import Box, Direction
 
 BENDS = 3  #: corrections of a step
@@ -44,10 +44,12 @@ class Searching:
         self.functions, self.box, self.feasibility, self.spent = functions, box, feasibility, spent
         self.bad = False  #: whether a trial gave values that are no numbers
 
-    def along(self, point: Evaluated, direction: Direction, mu: float, hessian: Hessian) -> Found:
+    def along(
+        self, point: Evaluated, direction: Direction, mu: float, hessian: Hessian
+    ) -> LineSearchResult:
         """A step along a direction; none where the model does not fall along it."""
         if not direction.slope < 0:
-            return Found(0.0, None)
+            return LineSearchResult(0.0, None)
         d, k = direction.d, self.functions.count[0]
         start = point.merit(mu)
         room = math.inf if self.box is None else max(1.0, self.box.room(point.x, d))
@@ -67,7 +69,7 @@ class Searching:
         if len(point.v) and not (first.finite and first.merit(mu) <= enough):
             bent = self._bent(point, direction, first, mu, hessian, enough)
             if bent is not None:
-                return Found(1.0, bent)
+                return LineSearchResult(1.0, bent)
         found = weak_wolfe(
             at,
             lambda trial: trial.merit(mu),
@@ -82,7 +84,9 @@ class Searching:
         )
         self.bad = self.bad or found.bad
         if found.point is not None and bool((found.point.x == point.x).all()):
-            return Found(0.0, None, bad=found.bad)  # too short for the numbers that x is made of
+            return LineSearchResult(
+                0.0, None, bad=found.bad
+            )  # too short for the numbers that x is made of
         return found
 
     def _at(self, x: Tensor) -> Evaluated:

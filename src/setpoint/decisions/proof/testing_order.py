@@ -26,7 +26,7 @@ from setpoint.expressions import Columns, Sweep
 from setpoint.expressions.fractions import Form
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule, declared
-from setpoint.rules.goal_on_rows import Problem
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import threshold_rule
 from setpoint.rules.rule import with_decisions
 from setpoint.statistics import binomial as bounds
@@ -117,7 +117,7 @@ def _expected(
     claims = pure_claims(goal, part)
     doubled = part.take(np.tile(np.arange(part.size), 2))
     doubled = replace(doubled, actual=np.repeat([True, False], part.size))
-    problem = Problem.ground(Goal(goal.sense, goal.objective), doubled)
+    problem = GoalOnRows.ground(Goal(goal.sense, goal.objective), doubled)
     powers, merits, lacking = (np.zeros((DRAWS, places.size)) for _ in range(3))
     for b, curve in enumerate(drawn_curves(part)):
         smooth = replace(doubled, weight=np.concatenate([curve, 1 - curve]))
@@ -180,7 +180,7 @@ def _others(
     """The power of constraints that are no pure rates, looked at here and there."""
     rest = tuple(c for c, known in zip(goal.constraints, claims, strict=True) if known is None)
     some = Goal(goal.sense, goal.objective, rest)
-    problem = Problem.ground(some, part)
+    problem = GoalOnRows.ground(some, part)
     looks = np.unique(np.linspace(0, places.size - 1, min(places.size, _LOOKS)).round().astype(int))
     powers = [
         joint_power(some, threshold_rule(problem, sweep, int(places[i])), part, delta, size)
