@@ -1,0 +1,69 @@
+"""The tree stays walkable: unique class names, small folders, files of one idea, a map that is true."""
+
+import ast
+import collections
+import pathlib
+
+import setpoint
+
+SRC = pathlib.Path(setpoint.__file__).parent
+ROOT = pathlib.Path(__file__).parents[1]
+FILES = sorted(SRC.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in FILES if path.parent != SRC})
+
+
+def public_classes(source):
+    """Names of the public classes of a module."""
+    nodes = ast.walk(ast.parse(source))
+    return [n.name for n in nodes if isinstance(n, ast.ClassDef) and not n.name.startswith("_")]
+
+
+def repeated(names_of_modules):
+    """Class names that several modules define, with those modules."""
+    homes = collections.defaultdict(list)
+    for module, names in names_of_modules.items():
+        for name in names:
+            homes[name].append(module)
+    return {name: modules for name, modules in homes.items() if len(modules) > 1}
+
+
+def test_a_repeated_name_is_noticed():
+    assert repeated({"a": public_classes("class Rows: ..."), "b": ["Rows", "Run"]}) == {
+        "Rows": ["a", "b"]
+    }
+
+
+def test_public_class_names_are_unique():
+    names = {str(p.relative_to(SRC)): public_classes(p.read_text("utf-8")) for p in FILES}
+    assert repeated(names) == {}
+
+
+def test_a_folder_fits_on_one_screen():
+    """16 is what one screen holds; a folder that outgrows it holds two subjects."""
+    counts = collections.Counter(p.parent for p in FILES if p.name != "__init__.py")
+    large = {str(k.relative_to(SRC)): n for k, n in counts.items() if n > 16}
+    assert large == {}
+
+
+def test_a_file_holds_one_idea():
+    lines = {str(p.relative_to(SRC)): len(p.read_text("utf-8").splitlines()) for p in FILES}
+    assert {name: n for name, n in lines.items() if n > 600} == {}
+
+
+def test_every_folder_says_what_lives_in_it():
+    for folder in FOLDERS:
+        doc = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))
+        assert doc, folder
+        assert len(doc.split()) > 4, f"{folder.relative_to(SRC)}: {doc!r} says too little"
+
+
+def test_the_map_names_every_file():
+    """docs/architecture.md lists each folder and each file in it by its name."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    absent = [
+        str(p.relative_to(SRC))
+        for p in FILES
+        if p.stem not in ("__init__", "__main__") and f"`{p.stem}`" not in text
+    ]
+    absent += [str(f.relative_to(SRC)) for f in FOLDERS if f"{f.relative_to(SRC)}/" not in text]
+    assert absent == []
