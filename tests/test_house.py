@@ -1,4 +1,4 @@
-"""The tree stays walkable: unique class names, small folders, files of one idea, a map that is true."""
+"""The tree stays walkable: unique class names, small folders, one idea a file, a true map."""
 
 import ast
 import collections

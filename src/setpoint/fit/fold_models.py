@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import io
 import json
 import zipfile
 from abc import ABC, abstractmethod
@@ -41,23 +42,48 @@ def dumped(classifier: Any) -> bytes:
 
 def trusted_from(path: Path, trusted: Sequence[str]) -> BaseEstimator:
     """A classifier from skops; refused if it holds anything that nobody vouches for."""
-    io = _skops()
+    skops = _skops()
     try:
-        data = path.read_bytes()
-        unknown = io.get_untrusted_types(data=data)
+        data = _renamed_modules(path.read_bytes())
+        unknown = skops.get_untrusted_types(data=data)
         odd = [name for name in unknown if name not in trusted and not _is_estimator_part(name)]
         if odd:
             raise FileError(
                 f'"{path}" holds what nobody vouches for: {", ".join(odd)}. If you do, '
                 f"sp.load(path, trusted={odd!r})"
             )
-        return io.loads(data, trusted=unknown)
+        return skops.loads(data, trusted=unknown)
     except FileError:
         raise
     except OSError as error:
         raise FileError(f'cannot read "{path}": {error.strerror}') from error
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise FileError(f'"{path}" is no model as skops writes them: {error}') from error
+
+
+#: where classes of ours lay when version 1 wrote them into skops files
+_MOVED_MODULES = {
+    "setpoint.boosting.libraries": "setpoint.boosting.library_estimators",
+    "setpoint.expressions.task": "setpoint.expressions.rows.task",
+}
+
+
+def _renamed_modules(data: bytes) -> bytes:
+    """A skops file that names today's modules where it named those of version 1."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        schema = archive.read("schema.json")
+        renamed = schema
+        for old, new in _MOVED_MODULES.items():
+            renamed = renamed.replace(
+                f'"__module__": "{old}"'.encode(), f'"__module__": "{new}"'.encode()
+            )
+        if renamed == schema:
+            return data
+        rewritten = io.BytesIO()
+        with zipfile.ZipFile(rewritten, "w") as target:
+            for name in archive.namelist():
+                target.writestr(name, renamed if name == "schema.json" else archive.read(name))
+    return rewritten.getvalue()
 
 
 def _skops() -> Any:

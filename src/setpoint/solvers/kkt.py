@@ -230,7 +230,7 @@ def kkt(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ConstrainedProblem
     x : torch.Tensor or tuple of them
     weights : torch.Tensor
         (m,) μ.
@@ -250,7 +250,7 @@ def kkt(
     --------
     The nearest point to 2 below 1, where a unit of the bound costs 1:
 
-    >>> problem = Problem(lambda x: 0.5 * (x - 2).square().sum(), lambda x: x - 1)
+    >>> problem = ConstrainedProblem(lambda x: 0.5 * (x - 2).square().sum(), lambda x: x - 1)
     >>> at = kkt(problem, torch.tensor([1.0]), torch.tensor([3.0]))
     >>> at.multipliers, at.stationarity
     (array([1.]), 0.0)

@@ -22,7 +22,7 @@ class ByQuery(Batches):
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
         ``group`` holds the code of each row's query, or is a mapping with "query" among its names.
     queries : int
         Queries of a batch, at most.
@@ -32,7 +32,7 @@ class ByQuery(Batches):
     Examples
     --------
     >>> query = torch.tensor([7, 7, 3, 3, 3])
-    >>> rows = Rows(torch.zeros(5, 2), torch.tensor([1, 0, 0, 2, 1]), None, query)
+    >>> rows = TrainingRows(torch.zeros(5, 2), torch.tensor([1, 0, 0, 2, 1]), None, query)
     >>> [sorted(set(batch.group.tolist())) for batch in ByQuery(rows, queries=1).epoch(0, 0)]
     [[7], [3]]
     """

@@ -60,8 +60,8 @@ class Stop:
     def __init__(self, monkeypatch, at):
         self.at, self.done = at, 0
         self.plain = portfolio._run
-        monkeypatch.setattr("setpoint.fit.members.TreesMember.fit", self._counting("Trees"))
-        monkeypatch.setattr("setpoint.fit.members.LinearMember.fit", self._counting("Linear"))
+        monkeypatch.setattr("setpoint.fit.members.TreesMember.fit", self._counting("TreesMember"))
+        monkeypatch.setattr("setpoint.fit.members.LinearMember.fit", self._counting("LinearMember"))
 
     def _counting(self, name):
         from setpoint.fit import members

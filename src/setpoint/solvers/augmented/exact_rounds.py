@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 from torch import Tensor
 
 from setpoint.solvers.augmented.mean_functions import (
@@ -47,6 +47,8 @@ FIRST = 0.1  #: ω of the first round, a share of ‖∇f‖
 STEPS = 1000  #: of L-BFGS-B in a round
 RADIUS = 1e12  #: of λ
 FAR = 1e12  #: below which an objective is taken to have no least value
+POLISH = 20  #: Newton steps on the gradient where values no longer tell: two or three are usual
+NEAR = 1e-4  #: how far such steps may lead, relative to x: beyond it they sought another zero
 SAME = 1e-9  #: a difference of objectives this small is none
 CAP = 1e10  #: as much as ρ may grow in all: beyond it rounding rules
 
@@ -100,14 +102,17 @@ class Rounds:
                 "maxcor": 20,
             },
         )
+        slope = found.jac
+        if int(found.nit) == 0 and self.low is None and np.abs(slope).max() > self.omega:
+            found.x, slope = self._polished(found.x, slope)
         self.parts = self._cut(found.x)
         self.step += int(found.nit)
         self.number += 1
         at = self.whole.read(self.parts, f"the end of round {self.number}")
         left = self._renew(at)
         self.offer(at, self.parts)
-        slope = torch.as_tensor(found.jac)  # ∇f + Jᵀ λ with the λ that was just renewed
-        residual = float(at_bounds(self.parts, self.whole.box, 0.0).cpu().counted(slope).norm())
+        gradient = torch.as_tensor(slope)  # ∇f + Jᵀ λ with the λ that was just renewed
+        residual = float(at_bounds(self.parts, self.whole.box, 0.0).cpu().counted(gradient).norm())
         limit = self.tolerance * self.steepest
         self.ended = residual <= limit and left <= self.feasibility
         # with something left of a constraint ρ grows, and the next round has something to do
@@ -115,6 +120,24 @@ class Rounds:
         grown = bool((self.rho > CAP * self.first).any())
         self.stuck = not self.ended and (rest or grown)
         self.omega = max(self.omega / 10, self.least)
+
+    def _polished(self, x: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A point of smaller gradient near one where values no longer differ, and its gradient.
+
+        Near a minimum values differ by the square of the distance and drown in rounding half the
+        digits earlier than gradients do. So the gradient's own zero is sought, by Newton steps
+        without a matrix; a line search by values (more of them, a looser test) was no help.
+        """
+
+        def gradient(point: np.ndarray) -> np.ndarray:
+            return self._lagrangian(point)[1]
+
+        options = {"maxiter": POLISH, "fatol": self.omega}
+        with np.errstate(all="ignore"):
+            zero = root(gradient, x, method="krylov", options=options)
+        nearer = np.linalg.norm(zero.fun) < np.linalg.norm(slope)
+        near = np.linalg.norm(zero.x - x) <= NEAR * (1 + np.linalg.norm(x))
+        return (zero.x, zero.fun) if nearer and near else (x, slope)
 
     def offer(self, at: MeanReading, parts: Sequence[Tensor]) -> None:
         """A candidate for the best; of equals the last stays, whose prices are the better ones."""
