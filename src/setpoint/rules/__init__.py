@@ -1,1 +1,1 @@
-"""Rules."""
+"""Kinds of decision rules, each with its search; the rule that was chosen; its certificate."""

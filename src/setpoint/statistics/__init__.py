@@ -1,1 +1,1 @@
-"""Statistics."""
+"""Statistics that several rooms need: exact tests, bets, intervals, calibration."""

@@ -1,1 +1,1 @@
-"""Commands."""
+"""The commands: one file each, named like the command; no mathematics in them."""

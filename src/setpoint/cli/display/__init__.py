@@ -1,1 +1,1 @@
-"""Display."""
+"""What the command line shows: tables, pictures of curves, bars; data in, text out."""

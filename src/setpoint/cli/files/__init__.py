@@ -1,1 +1,1 @@
-"""Files."""
+"""Files that the commands read and write: run folders, rules, tables in chunks."""

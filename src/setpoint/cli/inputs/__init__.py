@@ -1,1 +1,1 @@
-"""Inputs."""
+"""From options and files to the rows, labels and images that the library takes."""

@@ -1,1 +1,1 @@
-"""Proof."""
+"""Proof: tests of constraints, the order of tests, margins, rows needed for a proof."""

@@ -1,1 +1,1 @@
-"""Quantities."""
+"""Quantities: what can be proven of an expression, with bounds at any confidence."""

@@ -1,1 +1,1 @@
-"""Rows."""
+"""The rows that expressions look at: labels, events, groups, checked at the door."""

@@ -1,1 +1,1 @@
-"""Regression."""
+"""The main job for real targets: their scale, members, networks and comparison."""

@@ -1,1 +1,1 @@
-"""Confusion."""
+"""Goals as functions of a confusion table by group, filled with hard or soft decisions."""

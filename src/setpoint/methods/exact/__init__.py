@@ -1,1 +1,1 @@
-"""Exact."""
+"""The exact method: memberships are variables, tied to the step by an exact penalty."""

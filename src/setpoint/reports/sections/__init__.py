@@ -1,1 +1,1 @@
-"""Sections."""
+"""The sections of a report, each a record made from scored rows."""

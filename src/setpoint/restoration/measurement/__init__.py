@@ -1,1 +1,1 @@
-"""Measurement."""
+"""The measurement: what was seen, by which operator, with which noise."""

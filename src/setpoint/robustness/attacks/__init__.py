@@ -1,1 +1,1 @@
-"""Attacks."""
+"""Attacks as constrained problems: distances, projections, and their solvers."""
