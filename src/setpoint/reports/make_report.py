@@ -10,6 +10,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.json_codec import plain
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.outcome import same_point
 from setpoint.expressions import Columns
 from setpoint.goals import Goal, lower
 from setpoint.reports.checks.check_record import Check
@@ -20,7 +21,6 @@ from setpoint.reports.sections.groups import affected
 from setpoint.reports.sections.key_figures import KeyFigure, key_figures
 from setpoint.reports.sections.score_distribution import distribution, reliability
 from setpoint.reports.sections.summaries import (
-    same_point,
     tell_certificate,
     tell_comparison,
     tell_diagnosis,

@@ -12,10 +12,10 @@ from typing import Any
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import write_text
 from setpoint._core.json_codec import plain
+from setpoint.decisions.outcome import Outcome
 from setpoint.reports.render.model_card import card_of
 from setpoint.reports.render.page import page_of
 from setpoint.reports.render.text import text_of
-from setpoint.reports.verdict import STATUSES
 from setpoint.rules.certificate import opened
 
 FORMAT = "setpoint report 1"
@@ -108,8 +108,8 @@ class Report:
         for name, kind in _SECTIONS.items():
             if name not in data or not isinstance(data[name], kind):
                 raise FileError(f'this report is damaged: "{name}" is not what it should be')
-        if data["verdict"].get("status") not in STATUSES:
-            raise FileError(f"a report says one of {', '.join(STATUSES)}")
+        if data["verdict"].get("status") not in list(Outcome):
+            raise FileError(f"a report says one of {', '.join(Outcome)}")
         return cls(plain(data))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:

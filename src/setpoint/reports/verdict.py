@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from setpoint.decisions import Certificate, DecisionRule
+from setpoint.decisions.outcome import Outcome
 from setpoint.goals import Goal
 from setpoint.reports.sections.key_figures import OBJECTIVE, KeyFigure
-from setpoint.reports.sections.summaries import same_point
 from setpoint.reports.wording import Words, percent, sentence, signed
-from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Finding
-
-NOT_FEASIBLE, NO_CONSTRAINT = "NOT FEASIBLE", "NO CONSTRAINT"
-STATUSES = (PROVEN, NOT_PROVEN, REFUTED, NOT_FEASIBLE, NO_CONSTRAINT)
+from setpoint.rules.certificate import NOT_PROVEN, REFUTED, Finding
 
 
 def verdict(
@@ -41,35 +38,23 @@ def verdict(
     words : Words
     finished : bool
     """
-    status = _status(goal, rule, certificate)
+    outcome = Outcome.of(goal, rule, certificate)
     asked = "; ".join(words.limit(*parts) for parts in _limits(goal))
     reached = _reached(figures, fresh, words)
     headline, detail = {
-        PROVEN: _proven,
-        NOT_PROVEN: _not_proven,
-        REFUTED: _refuted,
-        NOT_FEASIBLE: _not_feasible,
-        NO_CONSTRAINT: _no_constraint,
-    }[status](asked, rule, certificate)
+        Outcome.PROVEN: _proven,
+        Outcome.NOT_PROVEN: _not_proven,
+        Outcome.REFUTED: _refuted,
+        Outcome.NOT_FEASIBLE: _not_feasible,
+        Outcome.NO_CONSTRAINT: _no_constraint,
+    }[outcome](asked, rule, certificate)
     if not finished:
         detail += " The run was stopped before its plan was done: this is the best so far."
     return {
-        "status": status,
+        "status": str(outcome),
         "headline": headline,
         "detail": " ".join(filter(None, [detail, reached])),
     }
-
-
-def _status(goal: Goal, rule: DecisionRule, certificate: Certificate | None) -> str:
-    if not goal.constraints:
-        return NO_CONSTRAINT
-    of_rule = certificate is not None and same_point(certificate, rule)
-    if certificate is not None and of_rule and certificate.verdict == PROVEN:
-        return PROVEN
-    # chosen without proof, infeasible means that no rule met the goal on the rows it was chosen on
-    if not rule.feasible and rule.certificate is None:
-        return NOT_FEASIBLE
-    return REFUTED if certificate is not None and certificate.verdict == REFUTED else NOT_PROVEN
 
 
 def _limits(goal: Goal) -> list[tuple[str, str, float]]:

@@ -17,7 +17,7 @@ from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.input_checks import check, read_measurement, read_prior
 from setpoint.restoration.measurement.iterate_history import Callback, IterateHistory
 from setpoint.restoration.measurement.noise import as_noise
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods.constrained_inversion import constrained
 from setpoint.restoration.methods.dmplug import dmplug
 from setpoint.restoration.methods.fmplug import fmplug
@@ -27,7 +27,7 @@ from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.restoration_record import Restored
 
 #: Name -> method. The first three are ours, the others are what they are held against.
-METHODS: dict[str, Callable[..., Outcome]] = {
+METHODS: dict[str, Callable[..., RestorationOutcome]] = {
     "dmplug": dmplug,
     "constrained": constrained,
     "fmplug": fmplug,
@@ -122,12 +122,12 @@ def restore(
         return _record(task, outcome, method, time.perf_counter() - begun)
 
 
-def _cut_short(task: RestorationTask) -> Outcome:
+def _cut_short(task: RestorationTask) -> RestorationOutcome:
     """The last iterate of a method that keeps none of its own."""
     image = task.watch.last
     assert image is not None
     words = "the last iterate before the interrupt"
-    return Outcome(
+    return RestorationOutcome(
         image,
         unknowns=task.watch.unknowns,
         why=[words] * len(image),
@@ -136,7 +136,9 @@ def _cut_short(task: RestorationTask) -> Outcome:
     )
 
 
-def _said(outcome: Outcome, history: dict[str, Tensor], batch: int) -> tuple[list[str], str]:
+def _said(
+    outcome: RestorationOutcome, history: dict[str, Tensor], batch: int
+) -> tuple[list[str], str]:
     """The words of the method, and whether it met numbers that are not finite."""
     why = list(outcome.why) or ["the last iterate"] * batch
     bad = ~history["residual"].isfinite() if history else torch.zeros(0, batch, dtype=torch.bool)
@@ -154,7 +156,9 @@ def _said(outcome: Outcome, history: dict[str, Tensor], batch: int) -> tuple[lis
     return why, status.strip()
 
 
-def _record(task: RestorationTask, outcome: Outcome, method: str, seconds: float) -> Restored:
+def _record(
+    task: RestorationTask, outcome: RestorationOutcome, method: str, seconds: float
+) -> Restored:
     history = task.watch.history()
     steps = len(history["loss"]) if history else 0
     image = outcome.image.detach()

@@ -10,7 +10,7 @@ import setpoint as sp
 from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.iterate_history import IterateHistory
 from setpoint.restoration.measurement.noise import Gaussian
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods import first_image as rough
 from setpoint.restoration.methods.fmplug import WarmSearch
 from setpoint.restoration.methods.regularisers import LEVELS, prior_energy
@@ -49,7 +49,7 @@ def test_the_less_likely_of_two_starts_is_left(monkeypatch, digits_flow, held_di
     noise = torch.rand(truth.shape, generator=torch.Generator().manual_seed(0))
 
     def outcome(image, unknowns):
-        return lambda task, **options: Outcome(image, unknowns=unknowns)
+        return lambda task, **options: RestorationOutcome(image, unknowns=unknowns)
 
     # each way is right where the other is noise
     mask = torch.tensor([True, False, True])
@@ -72,7 +72,7 @@ def test_a_start_that_is_hardly_better_is_left(monkeypatch, digits_flow, held_di
     kernels = operator.unknowns(2, truth)
     y = operator(truth, kernels)
     by_rule = {
-        rule: Outcome(part * truth, unknowns=kernels)
+        rule: RestorationOutcome(part * truth, unknowns=kernels)
         for rule, part in zip(("norm", "level"), parts, strict=True)
     }
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
@@ -86,7 +86,7 @@ def test_a_start_that_is_hardly_better_is_left(monkeypatch, digits_flow, held_di
 @pytest.mark.parametrize("rule", ["norm", "level"])
 def test_a_rule_is_a_start(monkeypatch, digits_flow, held_digits, rule):
     y = held_digits[:2]
-    by_rule = {"norm": Outcome(y + 1), "level": Outcome(y + 2)}
+    by_rule = {"norm": RestorationOutcome(y + 1), "level": RestorationOutcome(y + 2)}
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
     task = RestorationTask(
         y, Forward(lambda x: x, y), digits_flow, Gaussian(0.05), 0, IterateHistory()
@@ -119,8 +119,8 @@ def test_a_start_that_is_no_number_is_left(monkeypatch, digits_flow, held_digits
     operator = as_operator("blind-blur:3", shape=(1, 8, 8), batch=2)
     kernels = operator.unknowns(2, truth)
     y = operator(truth, kernels)
-    broken = Outcome(torch.full_like(truth, math.nan), unknowns=kernels)
-    by_rule = {bad: broken, good: Outcome(truth, unknowns=kernels)}
+    broken = RestorationOutcome(torch.full_like(truth, math.nan), unknowns=kernels)
+    by_rule = {bad: broken, good: RestorationOutcome(truth, unknowns=kernels)}
     monkeypatch.setattr(rough, "dps", lambda task, rule, **options: by_rule[rule])
     task = RestorationTask(
         y, Forward(operator, y), digits_flow, Gaussian(0.05), 0, IterateHistory()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from setpoint.decisions import Certificate, DecisionRule, OperatingPoint, Plan
+from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.outcome import same_point
 from setpoint.decisions.plan import thinned
 from setpoint.reports.report_inputs import Diagnosed
 
@@ -32,12 +33,6 @@ def tell_rule(rule: DecisionRule) -> dict[str, Any]:
         "chosen_on": None if rule.chosen_on is None else str(rule.chosen_on),
         "with_proof": rule.certificate is not None,
     }
-
-
-def same_point(certificate: Certificate, rule: OperatingPoint) -> bool:
-    """Whether a certificate is of this rule, whatever groups its task declares."""
-    one, two = certificate.point.point_to_json(), rule.point_to_json()
-    return {**one, "task": None} == {**two, "task": None}
 
 
 def tell_certificate(certificate: Certificate, rule: DecisionRule) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.hourglass import Hourglass
 from setpoint.restoration.baselines.task_and_start import rows, space_of, whole_number
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 _INPUT = 0.1  # the input is uniform noise of this size
 _LOOK = 50  # steps between two looks at whether all images have stopped
@@ -33,7 +33,7 @@ def deep_image_prior(
     width: int = 64,
     inputs: int = 32,
     unknowns_rate: float = 0.01,
-) -> Outcome:
+) -> RestorationOutcome:
     """Restore by an untrained network, one an image.
 
     Parameters
@@ -155,7 +155,7 @@ class _Kept:
         if unknowns is not None and self.unknowns is not None:
             self.unknowns = torch.where(now[:, None], unknowns.detach(), self.unknowns)
 
-    def outcome(self, stop: WindowedVariance, interrupted: bool) -> Outcome:
+    def outcome(self, stop: WindowedVariance, interrupted: bool) -> RestorationOutcome:
         """The record."""
         assert self.image is not None
         best, done = (t.expand(len(self.image)) for t in (stop.best_step, stop.done))
@@ -168,7 +168,7 @@ class _Kept:
         ]
         stopped = int(done.sum())
         cut = "Interrupted after " if interrupted else ""
-        return Outcome(
+        return RestorationOutcome(
             image=self.image,
             unknowns=self.unknowns,
             chosen=torch.where(best < 0, self.taken - 1, best),

@@ -24,7 +24,7 @@ from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, residuals
 from setpoint.restoration.baselines.denoiser_diffusion import Diffusion, denoiser_of
 from setpoint.restoration.baselines.task_and_start import noise_level, passed, rows, whole_number
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 RULES = ("norm", "level")
 _SCALES = {"norm": 0.2, "level": 1.0}
@@ -41,7 +41,7 @@ def dps(
     samples: int = 1,
     unknowns_rate: float = 0.02,
     unknowns_steps: int = 1,
-) -> Outcome:
+) -> RestorationOutcome:
     """Sample the posterior of a denoiser's prior.
 
     Parameters
@@ -82,7 +82,7 @@ def dps(
     drawn = guide.sample(unknowns, unknowns_steps, samples)  # (samples · B, *shape)
     mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
     told = "one sample" if samples == 1 else f"the mean of {samples} samples"
-    return Outcome(
+    return RestorationOutcome(
         image=mean,
         unknowns=unknowns.value,
         chosen=torch.full((len(mean),), steps, device=mean.device),

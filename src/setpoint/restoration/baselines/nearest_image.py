@@ -19,7 +19,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, misfit, residuals
 from setpoint.restoration.baselines.task_and_start import space_of, whole_number
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.operators.inpaint import Inpaint
 
@@ -34,7 +34,7 @@ def nearest(
     rounds: int = 4,
     fit_steps: int = 120,
     unknowns_rate: float = 0.1,
-) -> Outcome:
+) -> RestorationOutcome:
     """Look the image up among training images.
 
     Parameters
@@ -63,7 +63,7 @@ def nearest(
     with torch.no_grad():
         residual = task.forward.residual(image, task.y, unknowns)
     task.watch(0, image, residual, residual, unknowns=unknowns)
-    return Outcome(
+    return RestorationOutcome(
         image=image,
         unknowns=unknowns,
         chosen=torch.zeros_like(which),

@@ -31,7 +31,7 @@ from setpoint.restoration.baselines.task_and_start import (
     space_of,
     whole_number,
 )
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 SPLITTINGS = ("hqs", "admm")
 _FIRST = 1.5  # the first denoising leaves almost nothing of its input
@@ -51,7 +51,7 @@ def pnp(
     rounds: int = 3,
     unknowns_rate: float = 0.02,
     unknowns_steps: int = 3,
-) -> Outcome:
+) -> RestorationOutcome:
     """Restore with a denoiser.
 
     Parameters
@@ -111,7 +111,7 @@ def pnp(
             residual = task.forward.residual(v, y, unknowns.value)
         task.watch(step, v, residual, residual, unknowns=unknowns.value)
         before = spread
-    return Outcome(
+    return RestorationOutcome(
         image=space.clip(v),
         unknowns=unknowns.value,
         chosen=torch.full((len(v),), iterations - 1, device=v.device),

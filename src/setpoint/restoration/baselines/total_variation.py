@@ -33,7 +33,7 @@ from setpoint.restoration.baselines.task_and_start import (
     total,
     whole_number,
 )
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 # Total variation of an image and its proximal map.
 #
@@ -134,7 +134,7 @@ def total_variation(
     proximal_steps: int = 10,
     unknowns_rate: float = 0.007,
     unknowns_steps: int = 1,
-) -> Outcome:
+) -> RestorationOutcome:
     """Restore by total variation.
 
     Parameters
@@ -179,7 +179,7 @@ def total_variation(
         reached = state.squared / task.forward.count
         task.watch(step, state.x, loss, reached, unknowns=unknowns.value, weight=state.weight)
     how = "given" if weight is not None else "found by the discrepancy principle"
-    return Outcome(
+    return RestorationOutcome(
         image=state.x,
         unknowns=unknowns.value,
         chosen=torch.full((len(state.x),), iterations - 1, device=state.x.device),

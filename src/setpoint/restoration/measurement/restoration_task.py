@@ -1,6 +1,6 @@
 """What a method is given, and what it gives back.
 
-A method is a function ``method(task, *, options…) -> Outcome``. It sees the measurement, the
+A method is a function ``method(task, *, options…) -> RestorationOutcome``. It sees the measurement, the
 operator and the prior; never the truth.
 """
 
@@ -70,7 +70,7 @@ class RestorationTask:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RestorationOutcome:
     """What a method found.
 
     Attributes

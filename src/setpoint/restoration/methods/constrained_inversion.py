@@ -20,7 +20,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint._core.options import at_least
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods.quasi_newton import QuasiNewtonResult, quasi_newton
 from setpoint.restoration.methods.regularisers import image_term, seed_energy
 from setpoint.restoration.methods.seed_search import SeedSearch, variance
@@ -41,7 +41,7 @@ def constrained(
     tolerance: float | None = None,
     feasibility: float | None = None,
     start: Tensor | None = None,
-) -> Outcome:
+) -> RestorationOutcome:
     """Solve the constrained program for each image.
 
     Parameters
@@ -96,7 +96,9 @@ def constrained(
     return outcome(search, solved, slack * bound, origin)
 
 
-def outcome(search: SeedSearch, solved: QuasiNewtonResult, bound: Tensor, origin: str) -> Outcome:
+def outcome(
+    search: SeedSearch, solved: QuasiNewtonResult, bound: Tensor, origin: str
+) -> RestorationOutcome:
     """The answer of each image, and whether it explains y as well as the noise allows."""
     with torch.no_grad():
         answer = search.answer(solved.rows, solved.images, solved.residual, bound)
@@ -126,7 +128,7 @@ def outcome(search: SeedSearch, solved: QuasiNewtonResult, bound: Tensor, origin
         )
     if solved.interrupted:
         status = f"Interrupted after {solved.calls} calls; {status}"
-    return Outcome(
+    return RestorationOutcome(
         answer.image,
         search.first(search.seed(solved.rows), solved.residual),
         answer.unknowns,

@@ -19,7 +19,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError
 from setpoint._core.options import above_zero, at_least
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods import seed_search as shells
 from setpoint.restoration.methods.adam_descent import BestIterate, descend
 from setpoint.restoration.methods.quasi_newton import quasi_newton
@@ -48,7 +48,7 @@ def dmplug(
     copies: int = 1,
     memory: int = 10,
     start: Tensor | None = None,
-) -> Outcome:
+) -> RestorationOutcome:
     """Search for the seed.
 
     Parameters
@@ -166,7 +166,7 @@ def _projection(search: SeedSearch) -> Callable[[Tensor], None]:
 
 def _by_quasi_newton(
     search: SeedSearch, rows: Tensor, objective: Callable[..., Tensor], iterations: int, memory: int
-) -> Outcome:
+) -> RestorationOutcome:
     solved = quasi_newton(
         search,
         rows,
@@ -179,7 +179,7 @@ def _by_quasi_newton(
     with torch.no_grad():
         answer = search.answer(solved.rows, solved.images, solved.residual, None)
     words = "interrupted: the last point called" if solved.interrupted else "the solver's end"
-    return Outcome(
+    return RestorationOutcome(
         answer.image,
         search.first(search.seed(solved.rows), solved.residual),
         answer.unknowns,
@@ -192,7 +192,7 @@ def _by_quasi_newton(
 
 def describe(
     kept: BestIterate, stopping: bool, iterations: int, window: int, patience: int
-) -> Outcome:
+) -> RestorationOutcome:
     """What was selected, why, and how it ended, in words."""
     step = [int(k) for k in kept.step]
     if not stopping:
@@ -213,7 +213,7 @@ def describe(
         if not all(over) and not kept.interrupted:
             end += f"; iterations={iterations} ended the others: raise it to let them go on"
     status = f"Interrupted after {kept.seen} steps" if kept.interrupted else f"{kept.seen} steps"
-    return Outcome(
+    return RestorationOutcome(
         kept.image,
         kept.seed,
         kept.unknowns,

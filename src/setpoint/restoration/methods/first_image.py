@@ -25,7 +25,7 @@ from setpoint._core.errors import DataError, KindError
 from setpoint.restoration.baselines.dps import RULES, dps
 from setpoint.restoration.baselines.plug_and_play import pnp
 from setpoint.restoration.measurement.iterate_history import IterateHistory
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods.regularisers import prior_energy
 from setpoint.restoration.methods.seed_search import variance
 from setpoint.restoration.priors.prior import column
@@ -91,7 +91,9 @@ def named(task: RestorationTask, start: str) -> str:
     return "best" if task.forward.per_image else "pnp"
 
 
-def _better(task: RestorationTask, usual: Outcome, other: Outcome) -> Outcome:
+def _better(
+    task: RestorationTask, usual: RestorationOutcome, other: RestorationOutcome
+) -> RestorationOutcome:
     """Of each image the usual start, or the other one where that is clearly better."""
     costs = []
     for x in (usual, other):
@@ -101,8 +103,10 @@ def _better(task: RestorationTask, usual: Outcome, other: Outcome) -> Outcome:
     better = costs[0] - costs[1] > (task.forward.count / 2).sqrt()
     image = torch.where(column(better, usual.image), other.image, usual.image)
     if usual.unknowns is None or other.unknowns is None:
-        return Outcome(image)
-    return Outcome(image, unknowns=torch.where(better[:, None], other.unknowns, usual.unknowns))
+        return RestorationOutcome(image)
+    return RestorationOutcome(
+        image, unknowns=torch.where(better[:, None], other.unknowns, usual.unknowns)
+    )
 
 
 def rough(task: RestorationTask, iterations: int = 150, rate: float = 0.05) -> Tensor:

@@ -24,7 +24,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import above_zero, at_least
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
-from setpoint.restoration.measurement.restoration_task import Outcome, RestorationTask
+from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods import seed_search as shells
 from setpoint.restoration.methods.adam_descent import descend
 from setpoint.restoration.methods.constrained_inversion import outcome
@@ -122,7 +122,7 @@ def fmplug(
     patience: int = 100,
     slack: float = 1.0,
     memory: int = 10,
-) -> Outcome:
+) -> RestorationOutcome:
     """Search for the seed and the time.
 
     Parameters
