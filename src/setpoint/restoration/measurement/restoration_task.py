@@ -1,7 +1,7 @@
 """What a method is given, and what it gives back.
 
-A method is a function ``method(task, *, options…) -> RestorationOutcome``. It sees the measurement, the
-operator and the prior; never the truth.
+A method is a function ``method(task, *, options…) -> RestorationOutcome``. It sees the measurement,
+the operator and the prior; never the truth.
 """
 
 from __future__ import annotations
