@@ -39,12 +39,12 @@ def fitted(goal=GOAL, model="auto", X=None, y=None, fit=None, **options):
 
 
 def splits(clf):
-    return pd.read_csv(io.StringIO(clf.story_.splits()))
+    return pd.read_csv(io.StringIO(clf.run_.splits()))
 
 
 def held(clf):
     """Labels, scores and folds of the out-of-fold rows."""
-    return clf.story_.scored[-1]
+    return clf.run_.scored[-1]
 
 
 def models(clf):
@@ -75,7 +75,7 @@ def test_labels_of_certify_rows_reach_nothing_but_the_certificate(words):
     a, b = runs
     assert models(a) == models(b)
     assert a.stack_ == b.stack_
-    assert a.encoder_.features.to_json() == b.encoder_.features.to_json()
+    assert a.run_.encoder.features.to_json() == b.run_.encoder.features.to_json()
     assert np.array_equal(held(a).scores, held(b).scores)
     assert a.certificate_.verdict != "PROVEN"  # coin flips
     assert a.certificate_ != b.certificate_
@@ -110,7 +110,7 @@ def test_a_rule_that_is_proven_is_proven_by_the_certify_rows():
         side = "greater" if found.op == ">=" else "less"
         assert stats.binomtest(k, n, found.asked, alternative=side).pvalue <= 0.05
     assert clf.rule_.certificate == clf.certificate_
-    assert not set(clf.story_.parts.certify) & set(clf.story_.parts.train)
+    assert not set(clf.run_.parts.certify) & set(clf.run_.parts.train)
     for used in (mine, ~mine):  # rows that have done their work prove nothing more
         with pytest.raises(sp.DataError, match="already used"):
             sp.certify(goal, clf.rule_, y[used], clf.predict_proba(X[used])[:, 1])
@@ -211,11 +211,11 @@ def test_no_row_helps_to_score_itself(monkeypatch, model, options):
     flipped[[7, 10, 100]] ^= 1  # all of fold 1
     b = fitted("maximize f1", model, X, flipped, **options)
     for name in a.members_:
-        was, now = (m[name][1].outputs(c.encoder_.encode(X).rows(m[name][1].form))
+        was, now = (m[name][1].outputs(c.run_.encoder.encode(X).rows(m[name][1].form))
                     for c, m in ((a, a.members_), (b, b.members_)))  # fmt: skip
         assert np.array_equal(was, now)
-        was, now = (c.members_[name][0].outputs(c.encoder_.encode(X).rows(c.members_[name][0].form))
-                    for c in (a, b))  # fmt: skip
+        pairs = [(c.members_[name][0], c.run_.encoder.encode(X)) for c in (a, b)]
+        was, now = (model.outputs(rows.rows(model.form)) for model, rows in pairs)
         assert not np.array_equal(was, now)
     if len(a.stack_.names) == 1:
         assert np.array_equal(held(a).scores[fold == 1], held(b).scores[fold == 1])
@@ -227,7 +227,7 @@ def test_scores_are_those_of_the_models_that_did_not_see_the_row():
     X, y = rows(300)
     clf = fitted("maximize f1", "trees", X, y, folds=3)
     fold = splits(clf)["fold"].to_numpy()
-    codes = clf.encoder_.encode(X).codes
+    codes = clf.run_.encoder.encode(X).codes
     for k, model in enumerate(clf.members_["trees"]):
         raw = model.own.predict(codes[fold == k])
         assert np.allclose(held(clf).scores[fold == k], raw, atol=1e-12)
@@ -268,7 +268,7 @@ def test_the_latest_rows_certify():
         mine = (found["fold"] == k).to_numpy()
         assert when[mine].min() > last
         last = when[mine].max()
-    for fit, later in clf.story_.parts.folds:
+    for fit, later in clf.run_.parts.folds:
         assert when[fit].max() < when[later].min()
 
 
@@ -305,7 +305,7 @@ def test_strings_gaps_dates_and_what_comes_later():
     clf = fitted(X=X, y=y, positive="fraud")
     assert clf.classes_.tolist() == ["fine", "fraud"]
     assert any('"none" is ignored' in note for note in clf.notes_)
-    kinds = {c.name: c.kind for c in clf.encoder_.schema.columns}
+    kinds = {c.name: c.kind for c in clf.run_.encoder.schema.columns}
     assert kinds["sum"] == "number"
     assert kinds["when"] == kinds["text date"] == "date"
     p = clf.predict_proba(X)
@@ -409,7 +409,7 @@ def test_several_classes():
     decided = names[(out.scores + np.array(clf.rule_.offsets)).argmax(1)]
     assert np.array_equal(clf.predict(X), names[clf.decision_function(X).argmax(1)])
     if clf.certificate_.verdict == "PROVEN":
-        mine = clf.story_.parts.certify
+        mine = clf.run_.parts.certify
         told = clf.predict(X[mine])
         assert clf.certificate_.value == pytest.approx(f1_score(y[mine], told, average="macro"))
         worst = recall_score(y[mine], told, average=None).min()

@@ -37,7 +37,7 @@ def three(n=240, names=(0, 1, 2)):
 
 def there_and_back(clf, folder, X, **how):
     """The same classifier from its folder: same scores, same decisions."""
-    storage.save(clf, folder, report=False)
+    storage.save(clf.run_, folder, report=False)
     back = sp.load(folder, **how)
     assert np.array_equal(back.predict(X), clf.predict(X))
     assert np.array_equal(back.decision_function(X), clf.decision_function(X))
@@ -266,7 +266,7 @@ def test_scores_of_two_classes(score, tmp_path):
     clf = sp.GoalClassifier.from_scores(GOAL, y, given, task=task)
     assert clf.certificate_.verdict == "PROVEN"
     assert clf.comparison_ is None
-    proof = clf.story_.parts.certify
+    proof = clf.run_.parts.certify
     assert len(proof) == 200
     decided = clf.predict(given) == 1
     (found,) = clf.certificate_.findings
@@ -336,7 +336,7 @@ def test_options_of_scores():
     assert np.array_equal(clf.predict(z, group={"g": groups}) == 1, expected)
     part = np.where(np.arange(800) < 500, "train", "certify")
     clf = sp.GoalClassifier.from_scores(GOAL, y, z, split=part)
-    assert np.array_equal(clf.story_.parts.certify, np.arange(500, 800))
+    assert np.array_equal(clf.run_.parts.certify, np.arange(500, 800))
     assert clf.rule_.rows == (300 if clf.rule_.proven else 500)
 
 

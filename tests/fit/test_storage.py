@@ -47,7 +47,7 @@ def table(n=400):
 
 def stored(clf, path):
     """Saved without its report, which takes longest to write."""
-    storage.save(clf, path, report=False)
+    storage.save(clf.run_, path, report=False)
     return path
 
 

@@ -15,6 +15,22 @@ class NoteCode(StrEnum):
     """What a note is about."""
 
     OTHER = "other"  # saved before notes had codes, or only for people
+    # a fit
+    WEIGHTED = "weighted"  # figures count every row with its weight
+    INTERRUPTED = "interrupted"  # stopped before the plan was done
+    MEMBER_STOPPED = "member-stopped"  # stopped while this member was fitted
+    MEMBER_TOO_LATE = "member-too-late"  # the time limit came first
+    DRIVEN_KEPT = "driven-kept"  # metric-driven members earned their place in the stack
+    DRIVEN_LEFT_OUT = "driven-left-out"  # they did not
+    NO_TREES_COMPARED = "no-trees-compared"  # the comparison does without LightGBM
+    RANKING_ONLY = "ranking-only"  # the goal leaves the threshold open
+    SMALL_MARGIN = "small-margin"  # the rule has less than the margin asked for
+    PROOF_PRICE = "proof-price"  # what the proven rule gives up
+    PROOF_TOO_COSTLY = "proof-too-costly"  # a rule is proven, and gives up more than allowed
+    PROOF_TRIED = "proof-tried"  # on rows that then went back into training
+    EXTREME_RULE = "extreme-rule"  # it decides nearly nobody or nearly everybody
+    CERTIFY_ROWS_SEEN = "certify-rows-seen"  # a run on the same rows was replaced
+    NOT_DIAGNOSED = "not-diagnosed"  # no prices, or no number of labels
 
 
 @dataclass(frozen=True)

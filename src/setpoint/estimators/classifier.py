@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,8 +17,9 @@ from sklearn.utils.validation import (
 from torch import nn
 
 from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.notes import Note, NoteCode, texts
 from setpoint._core.words import did_you_mean, listing
-from setpoint.decisions import evaluate
+from setpoint.decisions import Certificate, Comparison, DecisionRule, evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
 from setpoint.estimators.base import (
     known_features,
@@ -33,24 +33,27 @@ from setpoint.expressions import take_groups
 from setpoint.fit import storage
 from setpoint.fit.class_labels import ClassLabels, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
+from setpoint.fit.fold_models import Model
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
-from setpoint.fit.pipeline import Division, Done, fit_goal, refuse_columns
-from setpoint.fit.plan import MODELS, FitRequest
-from setpoint.fit.run_record import Story, report_of, versions
+from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
+from setpoint.fit.plan import MODELS, FitPlan, FitRequest
+from setpoint.fit.run_record import FittedRun, RunOrigin
+from setpoint.fit.stack import Stack
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
 from setpoint.methods.portfolio import effort
+from setpoint.reports import Report
 
 logger = logging.getLogger("setpoint")
 
 
-def _has_probabilities(classifier: Any) -> bool:
+def _has_probabilities(classifier: GoalClassifier) -> bool:
     """Whether predict_proba is there: for networks, and classifiers that have it themselves."""
-    rule = getattr(classifier, "rule_", None)
-    if rule is not None:
-        return rule.task.score != "raw"
+    run = getattr(classifier, "run_", None)
+    if run is not None:
+        return run.rule.task.score != "raw"
     model = classifier.model
     return isinstance(model, str | nn.Module) or hasattr(model, "predict_proba")
 
@@ -123,6 +126,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : numpy.ndarray
         The classes; of a multilabel task the labels.
+    run_ : FittedRun
+        All that the fit gave, as one frozen record; the other attributes are read from it.
     rule_ : DecisionRule
     certificate_ : Certificate or None
         What the certify rows prove; None where none were kept.
@@ -263,8 +268,8 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             The latest rows certify, and folds hold rows later than those they fit.
         """
         goal = Goal.of(self.goal)
-        self.seed_ = seed_of(self.random_state)
-        asked = self._asked(goal, X)
+        seed = seed_of(self.random_state)
+        asked = self._asked(goal, X, seed)
         rows = note_features(self, X)
         labels, target = read_labels(goal, y, rows, self.task, self.positive)
         weight = None
@@ -283,59 +288,40 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             target,
             weight,
             groups,
-            self.seed_,
+            seed,
             str(device_of(self.device)),
             self.listener,
         )
-        done = fit_goal(
+        run = fit_goal(
             asked,
             job,
             Division(self.certify_size, split, together, time),
+            origin=self._origin(seed),
             work=self.checkpoint if self._crossed(asked) else None,
             time_limit=self.time_limit,
         )
-        self._take(done, job)
-        if not self.finished_:
-            note = "training was interrupted: the classifier is fitted with the best so far"
-            note += ", and the same fit goes on from the checkpoint" if self.checkpoint else ""
-            self.notes_ += (note,)
-            raise KeyboardInterrupt(note)
-        return self
+        for note in run.notes:
+            logger.info(note.text)
+        if run.finished:
+            self.run_ = run
+            return self
+        said = "training was interrupted: the classifier is fitted with the best so far"
+        said += ", and the same fit goes on from the checkpoint" if self.checkpoint else ""
+        self.run_ = run.noted(Note(NoteCode.INTERRUPTED, said))
+        raise KeyboardInterrupt(said)
 
-    def _take(self, done: Done, job: Job) -> None:
-        """Keep what a fit gave."""
-        found = done.concluded
-        self.task_, self.classes_ = job.labels.task, job.labels.classes
-        self.encoder_, self.stack_ = done.encoder, found.stack
-        self.members_ = {r.name: r.models for r in done.run.ran if r.name in found.stack.names}
-        self.rule_, self.certificate_ = found.rule, found.certificate
-        self.comparison_, self.plan_ = found.comparison, done.plan
-        self.history_ = [row for r in done.run.ran for row in r.history]
-        self.notes_, self.finished_ = self._first_notes(job) + done.notes, done.finished
-        self.fingerprint_, self.seconds_, self.versions_ = (
-            done.fingerprint,
-            done.seconds,
-            versions(),
+    def _origin(self, seed: int) -> RunOrigin:
+        """Settings and names of the table, as the run keeps them."""
+        settings = {**self.get_params(deep=False), "random_state": seed}
+        settings.pop("listener")  # a function of this process
+        names = getattr(self, "feature_names_in_", None)
+        return RunOrigin(
+            settings=settings,
+            n_features=self.n_features_in_,
+            feature_names=None if names is None else tuple(names.tolist()),
         )
-        self.story_ = Story.of(done, job)
-        self.__dict__.pop("report_", None)
-        for note in self.notes_:
-            logger.info(note)
 
-    @property
-    def model_(self) -> Any:
-        """The one model where there is one; else all of them by member."""
-        check_is_fitted(self, "rule_")
-        models = [m for several in self.members_.values() for m in several]
-        return models[0].own if len(models) == 1 else self.members_
-
-    @cached_property
-    def report_(self) -> Any:
-        """The report: text, JSON, HTML and a model card."""
-        check_is_fitted(self, "rule_")
-        return report_of(self)
-
-    def _asked(self, goal: Goal, X: Any) -> FitRequest:
+    def _asked(self, goal: Goal, X: Any, seed: int) -> FitRequest:
         """What is asked for, checked before anything is done."""
         refuse_settings(self.get_params(deep=False))
         settings = NetworkSettings(
@@ -344,7 +330,7 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
-            seed=self.seed_,
+            seed=seed,
             checkpoint=self.checkpoint,
             listener=self.listener,
         )
@@ -384,24 +370,92 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
             f"model={model!r}: one of {listing(MODELS)}, a torch module or a classifier"
         )
 
-    def _first_notes(self, job: Job) -> tuple[str, ...]:
-        notes = []
-        if job.weight is not None:
-            notes.append("the goal's figures count every row with its sample_weight")
-        return tuple(notes)
+    # --- what the fit gave -----------------------------------------------------------------------
+
+    @property
+    def _run(self) -> FittedRun:
+        """The record of the fit; raises where there is none yet."""
+        check_is_fitted(self, "run_")
+        return self.run_
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; of a multilabel task the labels."""
+        return self._run.labels.classes
+
+    @property
+    def task_(self) -> Task:
+        """The task, with its classes and what the scores are."""
+        return self._run.labels.task
+
+    @property
+    def rule_(self) -> DecisionRule:
+        """The operating point."""
+        return self._run.rule
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """What the certify rows prove."""
+        return self._run.certificate
+
+    @property
+    def comparison_(self) -> Comparison | None:
+        """What the goal bought over the baselines."""
+        return self._run.comparison
+
+    @property
+    def report_(self) -> Report:
+        """The report: text, JSON, HTML and a model card."""
+        return self._run.report
+
+    @property
+    def plan_(self) -> FitPlan:
+        """The chain from the goal to the rule."""
+        return self._run.plan
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What was chosen and why; ``run_.notes`` has the same with codes."""
+        return texts(self._run.notes)
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """One row per epoch of every network."""
+        return self._run.history
+
+    @property
+    def members_(self) -> dict[str, list[Model]]:
+        """The fitted models, by member, one of each fold."""
+        return self._run.models
+
+    @property
+    def stack_(self) -> Stack:
+        """How members are weighed."""
+        return self._run.stack
+
+    @property
+    def model_(self) -> Any:
+        """The one model where there is one; else all of them by member."""
+        models = [m for several in self._run.models.values() for m in several]
+        return models[0].own if len(models) == 1 else self._run.models
+
+    @property
+    def finished_(self) -> bool:
+        """False where it was interrupted."""
+        return self._run.finished
 
     @property
     def _labels(self) -> ClassLabels:
-        return ClassLabels(self.task_, self.classes_)
+        return self._run.labels
 
     # --- predicting ------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> np.ndarray:
         """Scores as the rule takes them: (n,), or (n, K)."""
-        check_is_fitted(self, "rule_")
-        rows = self.encoder_.encode(known_features(self, X))
-        outputs = {name: mean_outputs(self.members_[name], rows) for name in self.stack_.used}
-        return self.stack_.scores(outputs, self.task_)
+        run = self._run
+        rows = run.encoder.encode(known_features(self, X))
+        outputs = {name: mean_outputs(run.models[name], rows) for name in run.stack.used}
+        return run.stack.scores(outputs, run.labels.task)
 
     def predict(self, X: Any, group: Any = None) -> np.ndarray:
         """The decisions, as classes; ``group`` only where the rule has a threshold per group."""
@@ -464,7 +518,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         The objective (negative where it is minimized), less ten times what the constraints fall
         short by. An empty rate counts as the worst value.
         """
-        check_is_fitted(self, "rule_")
         goal = self.rule_.goal
         wanted = self.rule_.kind == "per-group" or goal.columns
         found = evaluate(
@@ -529,8 +582,17 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to a folder, with its report; no pickle."""
-        check_is_fitted(self, "rule_")
-        storage.save(self, path)
+        storage.save(self._run, path)
+
+    @classmethod
+    def from_run(cls, run: FittedRun) -> Self:
+        """The estimator of a fitted run, for example one that was read from a folder."""
+        classifier = cls(**run.origin.settings)
+        classifier.n_features_in_ = run.origin.n_features
+        if run.origin.feature_names is not None:
+            classifier.feature_names_in_ = np.array(run.origin.feature_names, dtype=object)
+        classifier.run_ = run
+        return classifier
 
 
 def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> Any:
@@ -547,4 +609,4 @@ def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ())
     """
     if (Path(path) / "regressor.json").exists():
         return GoalRegressor.load(path, model, trusted)
-    return storage.load(path, GoalClassifier, model, trusted)
+    return GoalClassifier.from_run(storage.load(path, model, trusted))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts
 from setpoint.fit.fold_models import Model
 from setpoint.fit.member_checkpoints import Workshop
@@ -75,11 +76,15 @@ def mean_outputs(models: Sequence[Model], rows: Encoded) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Portfolio:
-    """What was run: members with all their folds, and whether that is all that was planned."""
+    """What was run: members with all their folds, and whether that is all that was planned.
+
+    ``late`` are the members that the time limit left out.
+    """
 
     ran: tuple[FittedMember, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     finished: bool
+    late: tuple[str, ...] = ()
 
     def named(self, name: str) -> FittedMember:
         """A member that was run, by name."""
@@ -98,7 +103,9 @@ def run_members(
     Ctrl-C, or the end of the time, leaves the members whose folds are all done; the first member
     is always finished unless it is interrupted.
     """
-    start, done, notes = time.monotonic(), 0, []
+    start, done = time.monotonic(), 0
+    notes: list[Note] = []
+    late: list[str] = []
     total = len(members) * len(parts.folds)
     ran: list[FittedMember] = []
     for member in members:
@@ -107,19 +114,26 @@ def run_members(
             left = None if time_limit is None or not ran else time_limit
             whole = _run(job, one, parts, workshop, start, left, done, total)
         except KeyboardInterrupt:
-            notes.append(f"stopped by hand while fitting {member.name}")
-            return Portfolio(tuple(ran), tuple(notes), False)
+            notes.append(_stopped(member))
+            return Portfolio(tuple(ran), tuple(notes), False, tuple(late))
         done += len(parts.folds)
         if whole == "stopped":
             if len(one.models) == len(parts.folds):  # its last fold stopped early, and is usable
                 ran.append(one)
-            notes.append(f"stopped by hand while fitting {member.name}")
-            return Portfolio(tuple(ran), tuple(notes), False)
+            notes.append(_stopped(member))
+            return Portfolio(tuple(ran), tuple(notes), False, tuple(late))
         if whole == "late":
-            notes.append(f"{member.name} was left out: the time limit of {time_limit:g} s")
+            late.append(member.name)
+            why = f"{member.name} was left out: the time limit of {time_limit:g} s"
+            notes.append(Note(NoteCode.MEMBER_TOO_LATE, why, {"member": member.name}))
             continue
         ran.append(one)
-    return Portfolio(tuple(ran), tuple(notes), True)
+    return Portfolio(tuple(ran), tuple(notes), True, tuple(late))
+
+
+def _stopped(member: Member) -> Note:
+    said = f"stopped by hand while fitting {member.name}"
+    return Note(NoteCode.MEMBER_STOPPED, said, {"member": member.name})
 
 
 def rows_mark(fit: np.ndarray, held: np.ndarray) -> str:

@@ -12,12 +12,23 @@ import numpy as np
 from torch import nn
 
 from setpoint._core.errors import DataError, SetpointError
+from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts, part
+from setpoint.decisions.outcome import Outcome
 from setpoint.fit.cross_fitting import Portfolio, run_members
 from setpoint.fit.member_checkpoints import Workshop
 from setpoint.fit.members import ScoresGiven
-from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe
+from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe, counts_of
 from setpoint.fit.rule_and_proof import Concluded, Conclusion
+from setpoint.fit.run_checks import prospects, scored_rows, table_checks
+from setpoint.fit.run_record import (
+    FittedRun,
+    MemberFate,
+    MemberOutcome,
+    RunOrigin,
+    as_notes,
+    versions,
+)
 from setpoint.fit.training_data import Encoder, FitProgress, Job
 from setpoint.goals import lower
 
@@ -54,39 +65,25 @@ class Division:
         return own and len(parts.folds) > 1 and len(parts.certify) > 0
 
 
-@dataclass(frozen=True, eq=False)
-class Done:
-    """A fit that came to an end, or was stopped with something to show."""
-
-    encoder: Encoder
-    run: Portfolio
-    concluded: Concluded
-    parts: Parts
-    plan: FitPlan
-    recipe: Recipe
-    notes: tuple[str, ...]
-    fingerprint: str
-    seconds: float
-    finished: bool
-    first: Parts  #: the parts before rows went back into training
-
-
 def fit_goal(
     asked: FitRequest,
     job: Job,
     division: Division,
     *,
+    origin: RunOrigin,
     work: Any = None,
     time_limit: float | None = None,
-) -> Done:
+) -> FittedRun:
     """Part the rows, fit the members, conclude.
 
     Parameters
     ----------
-    asked : Asked
+    asked : FitRequest
     job : Job
         Its rows are not encoded yet: the encoder is learned from rows that do not certify.
     division : Division
+    origin : RunOrigin
+        Settings and names, kept in the run.
     work : path, optional
         A folder where finished parts are kept and taken up.
     time_limit : float, optional
@@ -100,7 +97,8 @@ def fit_goal(
         provable = lower(asked.goal).constraints and job.weight is None and apart
         size = CERTIFY if provable else 0.0
     parts = division.part(job, size, recipe.folds)
-    if isinstance(asked.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
+    given_scores = isinstance(asked.model, ScoresGiven)
+    if given_scores:  # nothing is fitted: all other rows choose the rule
         parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
     first, X = parts, job.rows.X
     recipe, encoder = _encoder(recipe, X, job, parts)
@@ -110,36 +108,103 @@ def fit_goal(
     mark = fingerprint_of(X, job.target)
     key = "|".join([mark, str(asked.goal), str(job.seed), _surroundings(job, asked)])
     shop = None if work is None else Workshop(work, key, job.labels.task, asked.model)
-    run = run_members(job, recipe.members, parts, shop, time_limit)
-    if not any(r.name in recipe.choice.main for r in run.ran):
+    portfolio = run_members(job, recipe.members, parts, shop, time_limit)
+    if not any(r.name in recipe.choice.main for r in portfolio.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
     job.tell(FitProgress("conclude", 1, 1, "rule, proof, referee", 0, 0))
-    if not run.finished:  # the certify rows are kept for the fit that goes on
+    if not portfolio.finished:  # the certify rows are kept for the fit that goes on
         parts = replace(parts, certify=np.zeros(0, np.intp))
-    found = Conclusion(job, run, parts, recipe.choice, apart).decide()
+    found = Conclusion(job, portfolio, parts, recipe.choice, apart).decide()
     spent = time.monotonic() - start
     late = time_limit is not None and 2 * spent > time_limit
-    if not found.proven and run.finished and not late and division.free(parts):
+    if not found.proven and portfolio.finished and not late and division.free(parts):
         again = division.part(job, 0.0, recipe.folds)
         place = None if work is None else Path(work) / "again"
         more = None if place is None else Workshop(place, key, job.labels.task, asked.model)
         left = None if time_limit is None else time_limit - spent
         second = run_members(job, recipe.members, again, more, left)
-        if second.finished and len(second.ran) == len(run.ran):
-            run, parts, tried = second, again, found
-            found = Conclusion(job, run, parts, recipe.choice, apart).decide().after(tried)
+        if second.finished and len(second.ran) == len(portfolio.ran):
+            portfolio, parts, tried = second, again, found
+            found = Conclusion(job, portfolio, parts, recipe.choice, apart).decide().after(tried)
         elif not second.finished:
-            run = replace(run, notes=(*run.notes, *second.notes), finished=False)
+            notes = (*portfolio.notes, *second.notes)
+            portfolio = replace(portfolio, notes=notes, finished=False)
     concluded = found.finish(asked.compare)
-    notes = (*parts.notes, *recipe.notes, *run.notes, *concluded.notes)
-    notes += tuple(n for r in run.ran for n in r.notes)
+    counts = counts_of(parts, job.target)
+    scored = [scored_rows("out-of-fold", job, found.held, concluded.held_scores, concluded.fold)]
+    checks = table_checks(job, first, counts, scored[-1], concluded.rule, fitted=not given_scores)
+    if concluded.certify_scores is not None:
+        scored.insert(0, scored_rows("certify", job, parts.certify, concluded.certify_scores))
+    goal = lower(concluded.rule.goal)
+    diagnosis, label_plan, unknown = prospects(
+        goal, concluded.rule, scored, recipe.choice.confidence
+    )
+    notes = (*parts.notes, *recipe.notes, *portfolio.notes, *concluded.notes)
+    notes += tuple(n for r in portfolio.ran for n in r.notes)
     main = [m for m in recipe.members if m.name in recipe.choice.main]
     if encoder.schema is not None and any(m.form != "raw" for m in main):
         notes += tuple(encoder.schema.notes)
-    seconds = time.monotonic() - start
-    return Done(
-        encoder, run, concluded, parts, plan, recipe, notes, mark, seconds, run.finished, first
+    if job.weight is not None:
+        weighted = "the goal's figures count every row with its sample_weight"
+        notes = (Note(NoteCode.WEIGHTED, weighted), *notes)
+    return FittedRun(
+        goal=asked.goal,
+        origin=origin,
+        labels=job.labels,
+        encoder=encoder,
+        plan=plan,
+        models={r.name: r.models for r in portfolio.ran if r.name in concluded.stack.names},
+        members=member_outcomes(recipe, portfolio, concluded),
+        stack=concluded.stack,
+        rule=concluded.rule,
+        certificate=concluded.certificate,
+        comparison=concluded.comparison,
+        outcome=Outcome.of(
+            goal, concluded.rule, concluded.certificate or concluded.rule.certificate
+        ),
+        notes=as_notes((*notes, *unknown)),
+        history=[row for r in portfolio.ran for row in r.history],
+        fingerprint=mark,
+        seconds=time.monotonic() - start,
+        versions=versions(),
+        finished=portfolio.finished,
+        rows=len(job.target),
+        parts=parts,
+        counts=counts,
+        scored=tuple(scored),
+        diagnosis=diagnosis,
+        label_plan=label_plan,
+        checks=checks,
     )
+
+
+def member_outcomes(
+    recipe: Recipe, portfolio: Portfolio, concluded: Concluded
+) -> tuple[MemberOutcome, ...]:
+    """What became of every member of the plan."""
+    stack = concluded.stack
+    weights = dict(zip(stack.names, stack.weights, strict=True))
+    ran = {r.name for r in portfolio.ran}
+    outcomes = []
+    for member in recipe.members:
+        name, reason = member.name, ""
+        if weights.get(name, 0.0) > 0:
+            fate = MemberFate.ALONE if len(stack.used) == 1 else MemberFate.STACKED
+        elif name not in recipe.choice.main:
+            fate = MemberFate.COMPARED
+        elif name in portfolio.late:
+            fate = MemberFate.TOO_LATE
+        elif name not in ran:
+            fate = MemberFate.NOT_FITTED
+        elif name in concluded.left_out:
+            fate, reason = MemberFate.LEFT_OUT, concluded.left_out[name]
+        elif name in weights:
+            fate = MemberFate.NO_WEIGHT
+        else:
+            fate, reason = MemberFate.SURPASSED, f"{stack.names[0]} alone is better"
+        weight = weights.get(name)
+        outcomes.append(MemberOutcome(name=name, weight=weight, fate=fate, reason=reason))
+    return tuple(outcomes)
 
 
 def _encoder(recipe: Recipe, X: Any, job: Job, parts: Parts) -> tuple[Recipe, Encoder]:

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts
 from setpoint.decisions import Certificate, DecisionRule, Fingerprint, certify, evaluate, tune
 from setpoint.decisions.certify import as_figures, examine
@@ -49,7 +50,7 @@ def choose_rule(
     kind: str | None,
     seed: int,
     margin: float = MARGIN,
-) -> tuple[DecisionRule, tuple[str, ...]]:
+) -> tuple[DecisionRule, tuple[Note, ...]]:
     """The rule that best meets the goal on these rows, and what to know of it.
 
     Constraints hold with a margin (see :mod:`setpoint.decisions.proof.safety_margin`; 0 is none).
@@ -62,7 +63,10 @@ def choose_rule(
     columns = take_in(task, y_true, scores=scores, **given).on_host()
     if ranks_only(goal):
         value = quick_point(goal, columns).value
-        note = f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken'
+        note = Note(
+            NoteCode.RANKING_ONLY,
+            f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken',
+        )
         rule = _usual(goal, task, len(y_true), value)
         return replace(rule, chosen_on=Fingerprint.of(columns)), (note,)
     if not goal.constraints or margin == 0:
@@ -75,7 +79,8 @@ def choose_rule(
     notes = ()
     if share < 1:
         left = "no margin" if share == 0 else "less than the margin asked for"
-        notes = (f"the rule has {left}: no rule has more on the rows it was chosen on",)
+        words = f"the rule has {left}: no rule has more on the rows it was chosen on"
+        notes = (Note(NoteCode.SMALL_MARGIN, words, {"share": share, "margin": margin}),)
     return replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns)), notes
 
 
@@ -147,7 +152,8 @@ class Concluded:
     held_scores: np.ndarray
     fold: np.ndarray
     certify_scores: np.ndarray | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
+    left_out: dict[str, str]  #: metric-driven members that are not in the stack, and why
 
 
 class Conclusion:
@@ -162,7 +168,8 @@ class Conclusion:
         self.goal = lower(job.goal)
         self.outputs = {r.name: r.outputs for r in run.ran}
         self.held = parts.held
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
+        self.left_out: dict[str, str] = {}
         fold = parts.fold_of(len(job.target))[self.held]
         self.fold = fold if len(parts.folds) > 1 else _dealt(job, self.held)
         raw = not all(r.probable for r in run.ran if r.name in choice.main)
@@ -273,9 +280,11 @@ class Conclusion:
             chosen = names if kept else plain
             who = " and ".join(driven)
             span = f"{gap.merit:+.3f} [{gap.merit_low:+.3f}, {gap.merit_high:+.3f}]"
-            self.notes.append(
-                f"{who}: {'kept' if kept else 'left out'}, the stack with it differs by {span}"
-            )
+            code = NoteCode.DRIVEN_KEPT if kept else NoteCode.DRIVEN_LEFT_OUT
+            words = f"{who}: {'kept' if kept else 'left out'}, the stack with it differs by {span}"
+            self.notes.append(Note(code, words, {"members": list(driven)}))
+            if not kept:
+                self.left_out = dict.fromkeys(driven, f"the stack with it differs by {span}")
         if any(e.name == "single" for e in entrants):
             gap = bout.difference("single", PORTFOLIO)
             if gap.merit > bout.error("single", PORTFOLIO) and chosen == plain:
@@ -338,10 +347,11 @@ class Conclusion:
             "a rule was proven, and cost more than it may" if tried.price else "no rule was proven"
         )
         self.certificate = as_figures(made, _AFTER.format(fresh, why), " on out-of-fold rows")
-        self.notes += [note for note in tried.notes if note.startswith("a rule is proven")]
+        self.notes += [n for n in tried.notes if n.code is NoteCode.PROOF_TOO_COSTLY]
         told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
         seen = "; ".join(told)
-        self.notes.append(f"on {fresh:,} rows that nothing had seen, before they were used: {seen}")
+        words = f"on {fresh:,} rows that nothing had seen, before they were used: {seen}"
+        self.notes.append(Note(NoteCode.PROOF_TRIED, words, {"rows": fresh}))
         return self
 
     def verdicts_of(self) -> dict[str, str]:
@@ -378,6 +388,7 @@ class Conclusion:
             self.fold,
             self.certify_scores,
             tuple(self.notes),
+            self.left_out,
         )
 
     def _remark(self) -> None:
@@ -393,14 +404,15 @@ class Conclusion:
         who = "nobody" if share <= ALIKE else "everybody"
         more = '; method="lagrangian" or kind="per-group" may do better'
         more = more if self.goal.columns else ""
-        self.notes.append(
+        words = (
             f"the rule decides {who} ({share:.2%} of {len(self.held):,} held rows), which the goal "
             f"allows: say what it must find or spare, for example a floor on recall{more}"
         )
+        self.notes.append(Note(NoteCode.EXTREME_RULE, words, {"share": share}))
 
     def _rule(
         self, scores: np.ndarray, task: Task, margin: float
-    ) -> tuple[DecisionRule, tuple[str, ...]]:
+    ) -> tuple[DecisionRule, tuple[Note, ...]]:
         return choose_rule(
             self.job.goal,
             task,
@@ -449,13 +461,16 @@ class Conclusion:
         value = "empty" if theirs is None else f"{theirs:.3g}"
         had = f"{what} {value} out of fold, where {ours:.3g} can be had without proof"
         if cost <= self.choice.proof_price:
-            self.notes += [f"the price of the proof: {had}"] if cost > 0 else []
+            if cost > 0:
+                words = f"the price of the proof: {had}"
+                self.notes.append(Note(NoteCode.PROOF_PRICE, words, {"cost": cost}))
             return True
         self.price = f"A rule is proven, and costs more than it may ({had})"
-        self.notes.append(
+        words = (
             f"a rule is proven, at {had}: more than proof_price={self.choice.proof_price:g} "
             "allows; say proof_price=1 to take it"
         )
+        self.notes.append(Note(NoteCode.PROOF_TOO_COSTLY, words, {"cost": cost}))
         return False
 
     def _verdicts(self, outputs: dict[str, np.ndarray]) -> dict[str, str]:

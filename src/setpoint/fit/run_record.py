@@ -1,79 +1,235 @@
-"""What a fit leaves behind for its report: rows with scores, parts, checks."""
+"""`FittedRun`: what a fit gives, one frozen record for estimator, storage, report, command line."""
 
 from __future__ import annotations
 
 import io
 import platform
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import SetpointError
+from setpoint._core.notes import Note, NoteCode, texts
 from setpoint.datasets import Parts
-from setpoint.decisions import diagnose, plan
-from setpoint.fit.members import ScoresGiven
-from setpoint.fit.pipeline import Done
-from setpoint.fit.plan import counts_of
-from setpoint.fit.training_data import Encoder, Job
-from setpoint.goals import lower
-from setpoint.reports import (
-    Report,
-    RunFacts,
-    ScoredRows,
-    drift,
-    duplicates,
-    few_positives,
-    leakage,
-    make_report,
-    unstable_threshold,
-)
+from setpoint.decisions import Certificate, Comparison, DecisionRule, Diagnosis, Plan
+from setpoint.decisions.outcome import Outcome
+from setpoint.fit.class_labels import ClassLabels
+from setpoint.fit.fold_models import Model
+from setpoint.fit.plan import FitPlan
+from setpoint.fit.stack import Stack
+from setpoint.fit.training_data import Encoder
+from setpoint.goals import Goal, lower
+from setpoint.reports import Check, Report, RunFacts, ScoredRows, make_report
 
 PACKAGES = ("setpoint", "numpy", "scipy", "scikit-learn", "torch", "lightgbm", "pandas")
+USAGE = (
+    "import setpoint as sp",
+    'clf = sp.load("run/")',
+    "decisions = clf.predict(X_new)",
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Story:
-    """Rows as the report needs them, and what was checked of the table.
+class MemberFate(StrEnum):
+    """What became of a member of the plan."""
+
+    ALONE = "alone"  # it decides by itself
+    STACKED = "stacked"  # it decides together with others
+    NO_WEIGHT = "no weight"  # in the stack, and adds nothing to the others
+    LEFT_OUT = "left out"  # the stack with it cannot be told from the stack without it
+    SURPASSED = "surpassed"  # one member alone is better than the stack
+    COMPARED = "compared"  # fitted for the comparison only
+    TOO_LATE = "too late"  # the time limit came first
+    NOT_FITTED = "not fitted"  # the run was stopped before
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberOutcome:
+    """One member of the plan and what became of it.
 
     Attributes
     ----------
-    scored : tuple of Scored
-        Certify rows, where there are any, then out-of-fold rows.
-    parts : Parts
-    rows : int
-    columns : dict
-        Counts of columns by kind.
-    checks : tuple of Check
+    name : str
+    weight : float or None
+        In the stack; None where it is not part of it.
+    fate : MemberFate
+    reason : str
+        What there is to say beside the fate, with figures.
     """
 
-    scored: tuple[Any, ...]
-    parts: Parts
-    rows: int
-    columns: dict[str, int]
-    checks: tuple[Any, ...]
-    counts: dict[str, tuple[int, int | None]]
+    name: str
+    weight: float | None
+    fate: MemberFate
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**vars(self), "fate": str(self.fate)}
 
     @classmethod
-    def of(cls, done: Done, job: Job) -> Story:
-        """From a fit that came to an end."""
-        found, parts = done.concluded, done.parts
-        scored = [_scored("out-of-fold", job, found.held, found.held_scores, found.fold)]
-        if found.certify_scores is not None:
-            scored.insert(0, _scored("certify", job, parts.certify, found.certify_scores))
-        schema = done.encoder.schema
-        columns = {} if schema is None else schema.counts()
-        counts, X, first = counts_of(parts, job.target), job.rows.X, done.first
-        of = {"train": first.train, **({"certify": first.certify} if len(first.certify) else {})}
-        checks = [few_positives(counts)]
-        if len(np.shape(X)) == 2 and not isinstance(done.recipe.members[0], ScoresGiven):
-            checks = [leakage(_used(X, done.encoder), job.target), duplicates(X, of), *checks]
-            checks.append(drift(X, first.train, first.certify))
-        return cls(tuple(scored), parts, len(job.target), columns, tuple(checks), counts)
+    def from_json(cls, data: Mapping[str, Any]) -> MemberOutcome:
+        """Read what :meth:`to_json` wrote."""
+        return cls(**{**data, "fate": MemberFate(data["fate"])})
 
-    def splits(self) -> str:
-        """The part and fold of each row, as CSV."""
+
+@dataclass(frozen=True, kw_only=True)
+class RunOrigin:
+    """What a run was asked for and on which table.
+
+    Attributes
+    ----------
+    settings : dict
+        Parameters of :class:`setpoint.GoalClassifier` by name, the seed as ``random_state``.
+    n_features : int
+    feature_names : tuple of str, optional
+    source : str, optional
+        The name of the file.
+    target : str
+        The name of the label's column.
+    usage : tuple of str
+        Three lines: how to use the model.
+    """
+
+    settings: Mapping[str, Any]
+    n_features: int
+    feature_names: tuple[str, ...] | None = None
+    source: str | None = None
+    target: str = "y"
+    usage: tuple[str, ...] = USAGE
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedRun:
+    """A fit that came to an end, or was stopped with something to show.
+
+    Attributes
+    ----------
+    goal : Goal
+        As it was asked.
+    origin : RunOrigin
+        Settings, and the names of the table, its features and its label.
+    labels : ClassLabels
+    encoder : Encoder
+    plan : FitPlan
+    models : dict
+        By member of the stack, a fitted model of each fold.
+    members : tuple of MemberOutcome
+        Every member of the plan and what became of it.
+    stack : Stack
+    rule : DecisionRule
+    certificate : Certificate or None
+    comparison : Comparison or None
+    outcome : Outcome
+        Whether the goal is met, and with proof.
+    notes : tuple of Note
+    history : list of dict
+        One row per epoch of every network.
+    fingerprint : str
+        Of cells and labels.
+    seconds : float
+    versions : dict
+        Of Python and the packages.
+    finished : bool
+        False where it was stopped before its plan was done.
+    rows : int
+    parts : Parts or None
+        None, as the attributes below, of a run that was read from a folder.
+    counts : dict
+        Rows of each part, and positives of a binary task.
+    scored : tuple of ScoredRows
+        Certify rows, where there are any, then out-of-fold rows.
+    diagnosis : Diagnosis or None
+        Why the goal cannot be met, and what its limits cost.
+    label_plan : Plan or None
+        What more labels would prove.
+    checks : tuple of Check
+        Of the table and its parts.
+    """
+
+    goal: Goal
+    origin: RunOrigin
+    labels: ClassLabels
+    encoder: Encoder
+    plan: FitPlan
+    models: dict[str, list[Model]]
+    members: tuple[MemberOutcome, ...]
+    stack: Stack
+    rule: DecisionRule
+    certificate: Certificate | None
+    comparison: Comparison | None
+    outcome: Outcome
+    notes: tuple[Note, ...]
+    history: list[dict[str, Any]]
+    fingerprint: str
+    seconds: float
+    versions: dict[str, str]
+    finished: bool
+    rows: int = 0
+    parts: Parts | None = None
+    counts: Mapping[str, tuple[int, int | None]] | None = None
+    scored: tuple[ScoredRows, ...] = ()
+    diagnosis: Diagnosis | None = None
+    label_plan: Plan | None = None
+    checks: tuple[Check, ...] = ()
+    saved_report: Report | None = None  #: of a run that was read from a folder
+
+    def noted(self, *notes: Note) -> FittedRun:
+        """The same run with more to know."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def named(self, *, source: str, target: str, usage: tuple[str, ...]) -> FittedRun:
+        """The same run with the names of its file and label, and three lines on how to use it."""
+        return replace(self, origin=replace(self.origin, source=source, target=target, usage=usage))
+
+    @cached_property
+    def report(self) -> Report:
+        """The report: text, JSON, HTML and a model card."""
+        if self.saved_report is not None:
+            return self.saved_report
+        if not self.scored:
+            raise SetpointError(
+                "this classifier was saved without its report; fit it again for one"
+            )
+        return make_report(
+            goal=lower(self.rule.goal),
+            rule=self.rule,
+            scored=self.scored,
+            facts=self._facts(),
+            certificate=self.certificate,
+            comparison=self.comparison,
+            diagnosis=self.diagnosis,
+            plan=self.label_plan,
+            checks=self.checks,
+        )
+
+    def _facts(self) -> RunFacts:
+        schema = self.encoder.schema
+        binary = self.labels.task.kind == "binary"
+        return RunFacts(
+            source=self.origin.source or f"a table of {self.rows:,} rows",
+            target=self.origin.target,
+            positive=str(self.labels.pair[1]) if binary else None,
+            rows=self.rows,
+            columns={} if schema is None else schema.counts(),
+            fingerprint=self.fingerprint,
+            parts=dict(self.counts or {}),
+            plan=tuple(self.plan.lines()),
+            notes=texts(self.notes),
+            settings={name: _shown(x) for name, x in self.origin.settings.items()},
+            versions=self.versions,
+            usage=self.origin.usage,
+            seconds=self.seconds,
+            finished=self.finished,
+        )
+
+    def splits(self) -> str | None:
+        """The part and fold of each row, as CSV; None of a run that was read from a folder."""
+        if self.parts is None:
+            return None
         part = np.full(self.rows, "train", dtype="<U7")
         fold = self.parts.fold_of(self.rows)
         if len(self.parts.folds) == 1 and not self.parts.shared:
@@ -88,21 +244,6 @@ class Story:
         return text.getvalue()
 
 
-def _used(X: Any, encoder: Encoder) -> Any:
-    """The columns that the schema uses: what it ignores cannot leak."""
-    if encoder.schema is None or not hasattr(X, "iloc"):
-        return X
-    return X.iloc[:, [j for j, c in enumerate(encoder.schema.columns) if c.kind != "ignored"]]
-
-
-def _scored(
-    name: str, job: Job, rows: np.ndarray, scores: np.ndarray, fold: np.ndarray | None = None
-) -> ScoredRows:
-    groups = {key: values[rows] for key, values in job.groups.items()} or None
-    y = job.labels.named(job.target[rows])
-    return ScoredRows(name, y, scores, groups, job.weights(rows), fold)
-
-
 def versions() -> dict[str, str]:
     """Of Python and the packages that a run depends on."""
     found = {"python": platform.python_version()}
@@ -114,73 +255,10 @@ def versions() -> dict[str, str]:
     return found
 
 
-def report_of(classifier: Any) -> Report:
-    """The report of a fitted classifier."""
-    story: Story | None = classifier.story_
-    if story is None:
-        raise SetpointError("this classifier was saved without its report; fit it again for one")
-    goal, rule = lower(classifier.rule_.goal), classifier.rule_
-    oof = story.scored[-1]
-    given = {"group": oof.group, "task": rule.task}
-    told = planned = None
-    if goal.constraints and rule.kind != "top-k":
-        fresh = len(story.scored[0].y) if len(story.scored) > 1 else None
-        confidence = float(classifier.confidence)
-        try:
-            told = diagnose(
-                goal,
-                oof.y,
-                oof.scores,
-                **given,
-                sample_weight=oof.weight,
-                kind=rule.kind,
-                confidence=confidence,
-                fresh=fresh,
-            )
-            planned = plan(goal, oof.y, oof.scores, **given, kind=rule.kind, confidence=confidence)
-        except SetpointError:
-            pass  # a kind of goal or rule that has neither; the report does without
-    facts = RunFacts(
-        source=getattr(classifier, "source_", f"a table of {story.rows:,} rows"),
-        target=getattr(classifier, "target_", "y"),
-        positive=None if rule.task.kind != "binary" else str(classifier._labels.pair[1]),
-        rows=story.rows,
-        columns=story.columns,
-        fingerprint=classifier.fingerprint_,
-        parts=story.counts,
-        plan=tuple(classifier.plan_.lines()),
-        notes=tuple(classifier.notes_),
-        settings=_settings(classifier),
-        versions=classifier.versions_,
-        usage=getattr(classifier, "usage_", USAGE),
-        seconds=classifier.seconds_,
-        finished=classifier.finished_,
-    )
-    checks = (*story.checks, unstable_threshold(oof, rule))
-    return make_report(
-        goal=goal,
-        rule=rule,
-        scored=story.scored,
-        facts=facts,
-        certificate=classifier.certificate_,
-        comparison=classifier.comparison_,
-        diagnosis=told,
-        plan=planned,
-        checks=checks,
-    )
+def as_notes(notes: Iterable[Note | str]) -> tuple[Note, ...]:
+    """Notes, and bare sentences as notes without a code."""
+    return tuple(n if isinstance(n, Note) else Note(NoteCode.OTHER, n) for n in notes)
 
 
-USAGE = (
-    "import setpoint as sp",
-    'clf = sp.load("run/")',
-    "decisions = clf.predict(X_new)",
-)
-
-
-def _settings(classifier: Any) -> dict[str, Any]:
-    plain = classifier.get_params(deep=False)
-    return {
-        k: v if isinstance(v, bool | int | float | str | None) else str(v)
-        for k, v in plain.items()
-        if k not in ("listener",)
-    }
+def _shown(x: Any) -> Any:
+    return x if isinstance(x, bool | int | float | str | None) else str(x)

@@ -1,4 +1,4 @@
-"""A fitted classifier as a folder: what was asked, what was found, the models, the report.
+"""A fitted run as a folder: what was asked, what was found, the models, the report.
 
     classifier.json     goal, settings, task, classes, columns, stack, models, notes, plan
     rule.json           the operating point            certificate.json   what was proven of it
@@ -26,10 +26,13 @@ from torch import nn
 
 from setpoint._core.errors import FileError, KindError, SetpointError
 from setpoint._core.files import gathered, read_json, verified, write_text
+from setpoint._core.notes import Note
 from setpoint.datasets import Codes, Features, Schema
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
-from setpoint.fit.fold_models import RegressorModel, read_model, write_model
+from setpoint.decisions.outcome import Outcome
+from setpoint.fit.class_labels import ClassLabels
+from setpoint.fit.fold_models import Model, RegressorModel, read_model, write_model
 from setpoint.fit.member_checkpoints import slug
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.plan import FitPlan
@@ -37,9 +40,10 @@ from setpoint.fit.regression.regression_comparison import RealComparison
 from setpoint.fit.regression.regression_members import RealMade
 from setpoint.fit.regression.regression_pipeline import RealPlan
 from setpoint.fit.regression.regression_targets import Scale
+from setpoint.fit.run_record import FittedRun, MemberOutcome, RunOrigin
 from setpoint.fit.stack import Stack
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, Task
+from setpoint.goals import Goal, Task, lower
 from setpoint.methods import method
 from setpoint.reports import Report
 
@@ -50,134 +54,170 @@ PLAIN = (
 ).split()
 
 
-def save(classifier: Any, path: Any, report: bool = True) -> None:
-    """Write a fitted classifier to a folder, which may exist."""
+def save(run: FittedRun, path: Any, report: bool = True) -> None:
+    """Write a fitted run to a folder, which may exist."""
     with gathered(path) as folder:
         models = folder / "models"
         models.mkdir()
         records = {
             name: [write_model(m, models, f"{slug(name)}-{k}") for k, m in enumerate(several)]
-            for name, several in classifier.members_.items()
+            for name, several in run.models.items()
         }
-        _json(folder / "classifier.json", _about(classifier, records))
-        _json(folder / "rule.json", classifier.rule_.to_json())
-        if classifier.certificate_ is not None:
-            _json(folder / "certificate.json", classifier.certificate_.to_json())
-        if classifier.comparison_ is not None:
-            _json(folder / "comparison.json", classifier.comparison_.to_json())
-        _json(folder / "history.json", [_row(row) for row in classifier.history_])
-        if classifier.story_ is not None:
-            write_text(folder / "splits.csv", classifier.story_.splits())
+        _json(folder / "classifier.json", {**about(run), "models": records})
+        _json(folder / "rule.json", run.rule.to_json())
+        if run.certificate is not None:
+            _json(folder / "certificate.json", run.certificate.to_json())
+        if run.comparison is not None:
+            _json(folder / "comparison.json", run.comparison.to_json())
+        _json(folder / "history.json", [_row(row) for row in run.history])
+        splits = run.splits()
+        if splits is not None:
+            write_text(folder / "splits.csv", splits)
         if report:
-            classifier.report_.save(folder)
+            run.report.save(folder)
 
 
-def load(path: Any, kind: type, model: nn.Module | None, trusted: Sequence[str]) -> Any:
-    """A fitted classifier from a folder."""
+def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> FittedRun:
+    """A fitted run from a folder.
+
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        A module of the same architecture, where the run was given one of the user's own.
+    trusted : sequence of str
+        Types in a scikit-learn model that the caller vouches for.
+    """
     folder = Path(path)
     sealed = verified(folder)
-    about = read_json(folder / "classifier.json")
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+    record = read_json(folder / "classifier.json")
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise FileError(f'"{folder}" holds no classifier in the format "{FORMAT}"')
     try:
-        return _restored(about, folder, sealed, kind, model, trusted)
+        return _restored(record, folder, sealed, model, trusted)
     except SetpointError:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise FileError(f'"{folder}" is damaged: {error!r}') from error
 
 
-def _about(classifier: Any, records: dict[str, Any]) -> dict[str, Any]:
-    built_in = isinstance(classifier.model, str)
-    encoder: Encoder = classifier.encoder_
+def about(run: FittedRun) -> dict[str, Any]:
+    """What stands in ``classifier.json``, but for the files of the models."""
+    settings, model = run.origin.settings, run.origin.settings["model"]
+    declared = settings["task"]
+    names = run.origin.feature_names
     return {
         "format": FORMAT,
-        "goal": str(Goal.of(classifier.goal)),
-        "model": classifier.model if built_in else type(classifier.model).__name__,
-        "built_in": built_in,
-        "method": _method_to(classifier.method),
-        "declared": None if classifier.task is None else Task.make(classifier.task).to_json(),
-        "settings": {
-            **{name: _plain(getattr(classifier, name), name) for name in PLAIN},
-            "random_state": classifier.seed_,
-        },
-        "task": classifier.task_.to_json(),
-        "classes": [_label(c) for c in classifier.classes_.tolist()],
-        "n_features_in": classifier.n_features_in_,
-        "feature_names_in": getattr(classifier, "feature_names_in_", np.array([])).tolist() or None,
-        "encoder": {
-            part.name: None if (x := getattr(encoder, part.name)) is None else x.to_json()
-            for part in fields(Encoder)
-        },
-        "stack": classifier.stack_.to_json(),
-        "models": records,
-        "notes": list(classifier.notes_),
-        "plan": classifier.plan_.to_json(),
-        "fingerprint": classifier.fingerprint_,
-        "seconds": classifier.seconds_,
-        "versions": classifier.versions_,
-        "finished": classifier.finished_,
+        "goal": str(run.goal),
+        "model": model if isinstance(model, str) else type(model).__name__,
+        "built_in": isinstance(model, str),
+        "method": _method_to(settings["method"]),
+        "declared": None if declared is None else Task.make(declared).to_json(),
+        "settings": {name: _plain(settings[name], name) for name in (*PLAIN, "random_state")},
+        "task": run.labels.task.to_json(),
+        "classes": [_label(c) for c in run.labels.classes.tolist()],
+        "n_features_in": run.origin.n_features,
+        "feature_names_in": None if names is None else list(names),
+        "encoder": _encoder_to(run.encoder),
+        "stack": run.stack.to_json(),
+        "members": [member.to_json() for member in run.members],
+        "outcome": str(run.outcome),
+        "notes": [note.to_json() for note in run.notes],
+        "plan": run.plan.to_json(),
+        "fingerprint": run.fingerprint,
+        "seconds": run.seconds,
+        "versions": run.versions,
+        "finished": run.finished,
     }
 
 
 def _restored(
-    about: dict[str, Any],
+    record: dict[str, Any],
     folder: Path,
     sealed: frozenset[str],
-    kind: type,
-    model: nn.Module | None,
+    module: nn.Module | None,
     trusted: Sequence[str],
-) -> Any:
-    settings = dict(about["settings"])
+) -> FittedRun:
+    task = Task.from_json(record["task"])
+    kinds = {type(c) for c in record["classes"]}
+    classes = np.array(record["classes"], dtype=object if len(kinds) > 1 else None)
+    models = {
+        name: [read_model(r, folder / "models", task, module, trusted) for r in records]
+        for name, records in record["models"].items()
+    }
+    rule = DecisionRule.load(folder / "rule.json")
+    certificate = comparison = report = None
+    if "certificate.json" in sealed:  # a file that the manifest does not name is not of this run
+        certificate = Certificate.load(folder / "certificate.json")
+    if "comparison.json" in sealed:
+        comparison = Comparison.from_json(read_json(folder / "comparison.json"))
+    if "report.json" in sealed:
+        report = Report.from_json(read_json(folder / "report.json"))
+    stack, plan = Stack.from_json(record["stack"]), FitPlan.from_json(record["plan"])
+    names = record["feature_names_in"]
+    return FittedRun(
+        goal=Goal.parse(record["goal"]),
+        origin=RunOrigin(
+            settings=_settings_from(record, models, rule, module),
+            n_features=record["n_features_in"],
+            feature_names=tuple(names) if names else None,
+        ),
+        labels=ClassLabels(task, classes),
+        encoder=_encoder_from(record["encoder"]),
+        plan=plan,
+        models=models,
+        members=tuple(MemberOutcome.from_json(m) for m in record.get("members", ())),
+        stack=stack,
+        rule=rule,
+        certificate=certificate,
+        comparison=comparison,
+        outcome=Outcome.of(lower(rule.goal), rule, certificate or rule.certificate),
+        notes=tuple(map(Note.from_json, record["notes"])),
+        history=read_json(folder / "history.json"),
+        fingerprint=record["fingerprint"],
+        seconds=record["seconds"],
+        versions=record["versions"],
+        finished=record["finished"],
+        saved_report=report,
+    )
+
+
+def _settings_from(
+    record: dict[str, Any],
+    models: dict[str, list[Model]],
+    rule: DecisionRule,
+    module: nn.Module | None,
+) -> dict[str, Any]:
+    """The parameters of the estimator; the user's own model as far as it can be known."""
+    settings = dict(record["settings"])
     settings["hidden"] = tuple(settings["hidden"])
-    declared = about["declared"]
-    classifier = kind(about["goal"], method=_method_from(about["method"]), **settings)
-    classifier.task = None if declared is None else Task.from_json(declared)
-    classifier.task_ = Task.from_json(about["task"])
-    kinds = {type(c) for c in about["classes"]}
-    classifier.classes_ = np.array(about["classes"], dtype=object if len(kinds) > 1 else None)
-    classifier.n_features_in_ = about["n_features_in"]
-    if about["feature_names_in"]:
-        classifier.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
+    declared = record["declared"]
+    several = [m for members in models.values() for m in members]
+    model: Any = several[0].own if len(several) == 1 else models
+    if record["built_in"]:
+        model = record["model"]
+    elif record["model"] == ScoresGiven.__name__:
+        model = ScoresGiven(rule.task.score)
+    elif module is not None:
+        model = module
+    return {
+        **settings,
+        "goal": record["goal"],
+        "model": model,
+        "method": _method_from(record["method"]),
+        "task": None if declared is None else Task.from_json(declared),
+    }
+
+
+def _encoder_to(encoder: Encoder) -> dict[str, Any]:
+    parts = {part.name: getattr(encoder, part.name) for part in fields(Encoder)}
+    return {name: None if part is None else part.to_json() for name, part in parts.items()}
+
+
+def _encoder_from(parts: dict[str, Any]) -> Encoder:
     readers = {"schema": Schema, "features": Features, "codes": Codes}
-    parts = about["encoder"]
-    classifier.encoder_ = Encoder(
+    return Encoder(
         **{k: None if parts[k] is None else r.from_json(parts[k]) for k, r in readers.items()}
     )
-    classifier.stack_ = Stack.from_json(about["stack"])
-    classifier.members_ = {
-        name: [
-            read_model(record, folder / "models", classifier.task_, model, trusted)
-            for record in records
-        ]
-        for name, records in about["models"].items()
-    }
-    classifier.rule_ = DecisionRule.load(folder / "rule.json")
-    classifier.certificate_ = classifier.comparison_ = None
-    if "certificate.json" in sealed:  # a file that the manifest does not name is not of this run
-        classifier.certificate_ = Certificate.load(folder / "certificate.json")
-    if "comparison.json" in sealed:
-        classifier.comparison_ = Comparison.from_json(read_json(folder / "comparison.json"))
-    classifier.history_ = read_json(folder / "history.json")
-    classifier.notes_ = tuple(about["notes"])
-    classifier.plan_ = FitPlan.from_json(about["plan"])
-    for name in ("fingerprint", "seconds", "versions", "finished"):
-        setattr(classifier, f"{name}_", about[name])
-    classifier.story_ = None
-    if "report.json" in sealed:
-        classifier.__dict__["report_"] = Report.from_json(read_json(folder / "report.json"))
-    classifier.seed_ = classifier.random_state
-    classifier.model = _model_of(classifier, about, model)
-    return classifier
-
-
-def _model_of(classifier: Any, about: dict[str, Any], module: nn.Module | None) -> Any:
-    """What the user gave as model, as far as it can be known."""
-    if about["built_in"]:
-        return about["model"]
-    if about["model"] == ScoresGiven.__name__:
-        return ScoresGiven(classifier.rule_.task.score)
-    return module if module is not None else classifier.model_
 
 
 def _json(path: Path, data: Any) -> None:
@@ -269,7 +309,6 @@ def load_regressor(path: Any, kind: type, model: nn.Module | None, trusted: Sequ
 
 
 def _about_regressor(regressor: Any, record: dict[str, Any]) -> dict[str, Any]:
-    encoder: Encoder = regressor.encoder_
     built_in = isinstance(regressor.model, str)
     edges = None if regressor.edges is None else [float(e) for e in regressor.edges]
     return {
@@ -286,10 +325,7 @@ def _about_regressor(regressor: Any, record: dict[str, Any]) -> dict[str, Any]:
         "task": regressor.task_.to_json(),
         "n_features_in": regressor.n_features_in_,
         "feature_names_in": getattr(regressor, "feature_names_in_", np.array([])).tolist() or None,
-        "encoder": {
-            part.name: None if (x := getattr(encoder, part.name)) is None else x.to_json()
-            for part in fields(Encoder)
-        },
+        "encoder": _encoder_to(regressor.encoder_),
         "record": record,
         "scale": asdict(regressor.made_.scale),
         "comparison": regressor.comparison_.to_json(),
@@ -315,11 +351,7 @@ def _restored_regressor(
     made.n_features_in_ = about["n_features_in"]
     if about["feature_names_in"]:
         made.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
-    readers = {"schema": Schema, "features": Features, "codes": Codes}
-    parts = about["encoder"]
-    made.encoder_ = Encoder(
-        **{k: None if parts[k] is None else r.from_json(parts[k]) for k, r in readers.items()}
-    )
+    made.encoder_ = _encoder_from(about["encoder"])
     if record["kind"] == "regressor":
         held: Any = RegressorModel.read(folder / "models" / "model.skops", trusted)
     else:

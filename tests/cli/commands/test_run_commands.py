@@ -151,7 +151,7 @@ def test_explain_as_json(run, run_folder):
     weights = {m["name"]: m["weight"] for m in data["members"]}
     assert weights == {"linear": None, "trees": 1.0}
     assert data["status"] == clf.report_.verdict["status"]
-    assert data["data"]["fingerprint"] == clf.fingerprint_
+    assert data["data"]["fingerprint"] == clf.run_.fingerprint
     assert data["comparison"]["sentence"] == clf.comparison_.sentence
 
 

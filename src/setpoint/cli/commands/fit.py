@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setpoint._core.errors import FileError, SetpointError
+from setpoint._core.notes import Note, NoteCode
 from setpoint.cli.display.progress_bar import Live, plan_facts
 from setpoint.cli.display.run_view import next_facts, record, show_outcome
 from setpoint.cli.display.terminal import Code, Json, Screen, command, count, print_json
@@ -22,6 +23,7 @@ from setpoint.goals import Goal
 if TYPE_CHECKING:
     from setpoint.estimators.classifier import GoalClassifier
     from setpoint.fit.plan import FitPlan
+    from setpoint.fit.run_record import FittedRun
 
 
 # One fit from a file to a run folder: read, plan, fit, save; stopped, it can be taken up.
@@ -91,10 +93,10 @@ class Fitting:
         folder = claim(out, self._asked(), force, self.file)
         given = read_given(self.file, self.goal, self.uses)
         refuse_unmeant(self.goal, given, self.settings["kind"])
-        classifier = self._fitted(given, folder)
-        if folder.looked and classifier.certificate_ is not None:
-            classifier.notes_ += (_LOOKED,)
-        self._save(classifier, folder)
+        run = self._fitted(given, folder)
+        if folder.looked and run.certificate is not None:
+            run = run.noted(Note(NoteCode.CERTIFY_ROWS_SEEN, _LOOKED))
+        self._save(run, folder)
         folder.finish()
         return FitOutput(SavedRun.open(folder.path), given, self.file, folder.resumed)
 
@@ -110,7 +112,7 @@ class Fitting:
     def _classifier(self, given: FitTable, folder: Folder, live: Live) -> GoalClassifier:
         from setpoint.estimators.classifier import GoalClassifier
 
-        made = GoalClassifier(
+        return GoalClassifier(
             self.goal,
             task=given.target.task,
             positive=given.target.positive,
@@ -119,17 +121,18 @@ class Fitting:
             listener=live,
             **self.settings,
         )
-        made.source_ = self.file.name  # type: ignore[attr-defined]
-        made.target_ = given.target.name  # type: ignore[attr-defined]
-        run = folder.path
-        made.usage_ = (  # type: ignore[attr-defined]
-            f"setpoint predict {run} new.csv --out decisions.csv",
-            f"setpoint evaluate {run} labelled.csv",
-            f'in Python: sp.load("{run.as_posix()}").predict(table)',
-        )
-        return made
 
-    def _fitted(self, given: FitTable, folder: Folder) -> GoalClassifier:
+    def _named(self, run: FittedRun, given: FitTable, folder: Folder) -> FittedRun:
+        """The run with the names of its file, its label and its folder."""
+        path = folder.path
+        usage = (
+            f"setpoint predict {path} new.csv --out decisions.csv",
+            f"setpoint evaluate {path} labelled.csv",
+            f'in Python: sp.load("{path.as_posix()}").predict(table)',
+        )
+        return run.named(source=self.file.name, target=given.target.name, usage=usage)
+
+    def _fitted(self, given: FitTable, folder: Folder) -> FittedRun:
         """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
 
         def planned(plan: FitPlan) -> None:
@@ -140,31 +143,38 @@ class Fitting:
         with Live(planned, self.quiet) as live:
             made = self._classifier(given, folder, live)
             try:
-                return made.fit(given.X, given.target.y, **given.more)
+                made.fit(given.X, given.target.y, **given.more)
             except KeyboardInterrupt:
-                raise self._stopped(made, folder) from None
+                run = getattr(made, "run_", None)
+                best = None if run is None else self._named(run, given, folder)
+                raise self._stopped(best, folder) from None
             except FileError as error:
                 raise self._unwritten(error, folder) from error
             except SetpointError:
                 folder.withdraw()
                 raise
+            return self._named(made.run_, given, folder)
 
-    def _stopped(self, made: Any, folder: Folder) -> KeyboardInterrupt:
+    def _stopped(self, run: FittedRun | None, folder: Folder) -> KeyboardInterrupt:
         """Write the best so far, unless a finished run lies there; say how to go on."""
-        fitted = getattr(made, "rule_", None) is not None
-        if fitted and not folder.finished:
-            made.save(folder.path)
-        if not folder.kept and not fitted:
+        from setpoint.fit import storage
+
+        if run is not None and not folder.finished:
+            storage.save(run, folder.path)
+        if not folder.kept and run is None:
             folder.withdraw()
             return KeyboardInterrupt("stopped before any part was done; nothing is written.")
-        best = f'; "{folder.path}" holds the best so far' if fitted and not folder.finished else ""
+        written = run is not None and not folder.finished
+        best = f'; "{folder.path}" holds the best so far' if written else ""
         return KeyboardInterrupt(
             f"stopped; what is done is kept{best}: run the same command to go on."
         )
 
-    def _save(self, made: GoalClassifier, folder: Folder) -> None:
+    def _save(self, run: FittedRun, folder: Folder) -> None:
+        from setpoint.fit import storage
+
         try:
-            made.save(folder.path)
+            storage.save(run, folder.path)
         except FileError as error:
             raise self._unwritten(error, folder) from error
         except SetpointError:

@@ -98,7 +98,7 @@ class Deciding:
 
     def _like(self) -> Schema | None:
         """How a text file is read: columns that are copied stay the texts they are written in."""
-        schema = self.scorer.classifier.encoder_.schema
+        schema = self.scorer.classifier.run_.encoder.schema
         if schema is None:
             return None
         copied = {c.name for c in schema.columns} if self.wanted.everything else self.wanted.ids

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError
+from setpoint._core.notes import Note
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.diagnose import Diagnosis
@@ -100,7 +101,7 @@ class SavedRun:
     @property
     def notes(self) -> list[str]:
         """What was chosen and why, and what a reader should know."""
-        return [str(note) for note in self.about["notes"]]
+        return [note.text for note in map(Note.from_json, self.about["notes"])]
 
     @property
     def checks(self) -> list[Mapping[str, Any]]:

@@ -53,7 +53,7 @@ class Scorer:
         try:
             return self.classifier._scores(rows)
         except DataError:
-            schema = self.classifier.encoder_.schema
+            schema = self.classifier.run_.encoder.schema
             if schema is not None and first:
                 schema.apply(rows, first)  # says the same of the right row
             raise
@@ -65,7 +65,7 @@ class Scorer:
         names = self._names(table)
         if not set(names) <= set(map(str, table.columns)):
             return False
-        return fingerprint_of(table.loc[:, names], y) == self.classifier.fingerprint_
+        return fingerprint_of(table.loc[:, names], y) == self.classifier.run_.fingerprint
 
     def _names(self, table: pd.DataFrame) -> list[str]:
         named = getattr(self.classifier, "feature_names_in_", None)
@@ -74,7 +74,7 @@ class Scorer:
     def _columns(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns fitted on, in their order; those that were ignored may be missing."""
         wanted, there = self._names(table), set(map(str, table.columns))
-        schema = self.classifier.encoder_.schema
+        schema = self.classifier.run_.encoder.schema
         ignored = set() if schema is None else set(wanted) - set(schema.inputs)
         absent = [name for name in wanted if name not in there]
         needed = [name for name in absent if name not in ignored]
