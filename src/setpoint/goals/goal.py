@@ -12,7 +12,7 @@ from setpoint._core.errors import FileError, GoalError, KindError
 from setpoint.expressions import Best, Columns, Constraint, Expression, Parser, Task, measure
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import RESERVED
-from setpoint.metrics import metric, parser_of
+from setpoint.metrics.table import metric, parser_of
 
 MAXIMIZE, MINIMIZE = "maximize", "minimize"
 _SENSES = {

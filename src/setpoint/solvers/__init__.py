@@ -31,3 +31,7 @@ __all__ = [
     "solve",
     "solve_batched",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
