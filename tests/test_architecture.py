@@ -44,7 +44,7 @@ MAY = {
         "datasets",
     },
 }
-DOORS = {"estimators", "boosting", "lightning", "cli", "solving", "__init__"}
+DOORS = {"estimators", "boosting", "lightning", "cli", "__init__"}
 
 
 def room(path):

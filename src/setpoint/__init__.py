@@ -45,9 +45,8 @@ from setpoint.decisions import (
     selective_errors,
     tune,
 )
-from setpoint.goals import Constraint, Goal, Task, check, maximize
+from setpoint.goals import Constraint, Goal, Task, check, maximize, minimize
 from setpoint.metrics import *  # noqa: F403  the language: its names are listed once, in metrics.__all__
-from setpoint.solving import minimize
 
 __version__ = "0.1.0.dev0"
 
@@ -109,7 +108,9 @@ _LATE = {
     "Report": "setpoint.reports",
     "robustness": "setpoint.robustness",
     "restoration": "setpoint.restoration",
-    "minimize_batched": "setpoint.solvers.batched",
+    "solve": "setpoint.solvers",
+    "solve_batched": "setpoint.solvers",
+    "solvers": "setpoint.solvers",
 }
 __all__ += list(_LATE)
 

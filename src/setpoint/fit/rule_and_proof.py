@@ -337,7 +337,7 @@ class Conclusion:
         why = (
             "a rule was proven, and cost more than it may" if tried.price else "no rule was proven"
         )
-        self.certificate = as_figures(made, _AFTER.format(fresh, why), " on out-of-fold rows")
+        self.certificate = as_figures(made, _AFTER.format(fresh, why), out_of_fold=True)
         self.notes += [note for note in tried.notes if note.startswith("a rule is proven")]
         told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
         seen = "; ".join(told)

@@ -141,12 +141,32 @@ class Goal:
 
 
 def maximize(objective: Expression | str) -> Goal:
-    """The goal to make a metric as high as possible."""
+    """The goal to make a metric as high as possible.
+
+    >>> str(maximize("recall").subject_to("precision >= 0.9"))
+    'maximize recall subject to precision >= 0.9'
+    """
     return Goal(MAXIMIZE, metric(objective) if isinstance(objective, str) else objective)
 
 
-def minimize(objective: Expression | str) -> Goal:
-    """The goal to make a metric as low as possible."""
+def minimize(objective: Expression | str, *more: object, **options: object) -> Goal:
+    """The goal to make a metric as low as possible.
+
+    A function of tensors is minimised by :func:`setpoint.solve`; whatever comes beside the metric
+    is refused with that hint.
+
+    >>> str(minimize("fnr"))
+    'minimize fnr'
+    """
+    if callable(objective) and not isinstance(objective, Expression):
+        raise KindError(
+            "minimize states the goal of a metric; a function is minimised by sp.solve(f, x0, …)"
+        )
+    if more or options:
+        raise KindError(
+            f"minimize takes a metric alone: minimize({objective}); constraints follow by "
+            ".subject_to(…), and functions of tensors are minimised by sp.solve(f, x0, …)"
+        )
     return Goal(MINIMIZE, metric(objective) if isinstance(objective, str) else objective)
 
 
