@@ -113,13 +113,17 @@ class Diagnosis:
     unproven: str
     frontier: Frontier | None
 
-    def told(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[tuple[str, str]]:
         """Pairs of a label and a sentence, the verdict first."""
-        return _rows(self)
+        return [*_goal_facts(self), *self.proof_facts()]
+
+    def proof_facts(self) -> list[tuple[str, str]]:
+        """The nearest goal that can be proven, and the rows that a proof takes."""
+        return _proof_facts(self)
 
     def lines(self) -> list[str]:
         """The same as a block of text."""
-        (verdict, first), *rest = self.told()
+        (verdict, first), *rest = self.facts()
         lines, before = [f"{verdict:<{_HEAD}}{first}"], None
         for label, words in rest:
             shown = "" if label == before else label
@@ -193,8 +197,8 @@ def _price_from(data: Mapping[str, Any]) -> Price:
 # --- words --------------------------------------------------------------------------------------
 
 
-def _rows(found: Diagnosis) -> list[tuple[str, str]]:
-    """Pairs of a label and a sentence, the verdict first."""
+def _goal_facts(found: Diagnosis) -> list[tuple[str, str]]:
+    """Whether the goal is met, what is near, what binds, and what it costs."""
     rows = [_verdict(found)]
     if found.feasible and found.behind < ENOUGH and found.goal.constraints:
         rows.append(("few rows", _thin(found)))
@@ -204,7 +208,6 @@ def _rows(found: Diagnosis) -> list[tuple[str, str]]:
     for price in found.prices:
         label = "price" if found.feasible else "price there"
         rows += [(label, words) for words in price.sentences()]
-    rows += _proof_lines(found)
     return rows
 
 
@@ -235,7 +238,7 @@ def _near(goal: Goal, near: NearestGoal) -> str:
     return f"{listing(near.relaxed)}, each {100 * near.share:.2g}% off at most, at {there}"
 
 
-def _proof_lines(found: Diagnosis) -> list[tuple[str, str]]:
+def _proof_facts(found: Diagnosis) -> list[tuple[str, str]]:
     rows = []
     if found.provable is not None:
         rows.append(("nearest provable", _provable(found, found.provable)))
