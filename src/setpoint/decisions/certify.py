@@ -18,7 +18,7 @@ from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.decisions.quantities.rate_names import rate_name
 from setpoint.expressions import Columns, Constraint, Domain, Expression
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
-from setpoint.goals import Goal, check, lower
+from setpoint.goals import Goal, check
 from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Certificate, Evidence, Finding
 from setpoint.rules.decision_rule import DecisionRule, declared
 from setpoint.rules.rule import OperatingPoint, applied
@@ -100,10 +100,50 @@ def certify(
         raise KindError(
             f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
         )
-    goal = lower(check(Goal.of(goal), rule.task))
+    goal = check(Goal.of(goal), rule.task).lowered
     columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
     if weight_bound is not None:
         check_weights(columns, weight_bound)
+    certificate = certify_columns(
+        goal,
+        rule,
+        columns,
+        delta,
+        weight_bound=weight_bound,
+        prevalence=_range(prevalence),
+        seen=fingerprints(seen),
+    )
+    if out_of_fold:
+        return as_figures(certificate, _OUT_OF_FOLD, out_of_fold=True)
+    return certificate
+
+
+def certify_columns(
+    goal: Goal,
+    rule: OperatingPoint,
+    columns: Columns,
+    delta: float,
+    *,
+    weight_bound: float | None = None,
+    prevalence: tuple[float, ...] = (),
+    seen: Sequence[Fingerprint] = (),
+) -> Certificate:
+    """:func:`certify` of rows that are checked, on the host, and hold the rule's decisions.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered, and checked against the task.
+    rule : OperatingPoint
+        Remembers the rows where it is a :class:`DecisionRule`.
+    columns : Columns
+        As :func:`setpoint.rules.rule.with_decisions` gives them.
+    delta : float
+        1 − confidence.
+    weight_bound, prevalence
+        As for :func:`certify`; the prevalence as a pair.
+    seen : sequence of Fingerprint
+    """
     rows = Fingerprint.of(columns)
     if isinstance(rule, DecisionRule):
         own = () if rule.chosen_on is None else (rule.chosen_on,)
@@ -114,16 +154,16 @@ def certify(
             "certify rows",
             _WAY.format(how="to certify this rule, or as its reference"),
         )
-    refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
+    refuse_seen(rows, seen, "certify rows", USED_BEFORE)
     also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
     columns = replace(columns, task=declared(goal, columns, also))
-    made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
+    certificate = examine(goal, rule, columns, rows, delta, weight_bound, prevalence)
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
-    return as_figures(made, _OUT_OF_FOLD, out_of_fold=True) if out_of_fold else made
+    return certificate
 
 
-def as_figures(made: Certificate, words: str, *, out_of_fold: bool = False) -> Certificate:
+def as_figures(certificate: Certificate, words: str, *, out_of_fold: bool = False) -> Certificate:
     """The same figures, of which none is a proof; ``words`` say why."""
     findings = tuple(
         replace(
@@ -136,10 +176,13 @@ def as_figures(made: Certificate, words: str, *, out_of_fold: bool = False) -> C
         )
         if f.verdict == PROVEN or out_of_fold
         else f
-        for f in made.findings
+        for f in certificate.findings
     )
     return replace(
-        made, verdict=_verdict([f.verdict for f in findings]), findings=findings, assumption=words
+        certificate,
+        verdict=_verdict([f.verdict for f in findings]),
+        findings=findings,
+        assumption=words,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,20 @@ class Goal:
     def sign(self) -> int:
         """1 to maximize, −1 to minimize."""
         return 1 if self.sense == MAXIMIZE else -1
+
+    @cached_property
+    def lowered(self) -> Goal:
+        """The goal in totals of decisions, with every operating point as a constraint.
+
+        ``maximize recall_at_precision(p)`` is ``maximize recall subject to precision >= p``.
+        """
+        body = unnamed(self.objective)
+        if not isinstance(body, Best):
+            return self
+        if body.sense != self.sign:
+            better = MAXIMIZE if body.sense > 0 else MINIMIZE
+            raise GoalError(f'"{self}": {self.objective} is the best value already; {better} it')
+        return Goal(self.sense, body.objective, (body.constraint, *self.constraints))  # type: ignore[arg-type]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -214,18 +229,9 @@ def _subject_to(parser: Parser) -> bool:
     return parser.skip("st")
 
 
-# Operating points as constraints: what a goal says, in totals of decisions.
-
-
 def lower(goal: Goal) -> Goal:
-    """``maximize recall_at_precision(p)`` as ``maximize recall subject to precision >= p``."""
-    body = unnamed(goal.objective)
-    if not isinstance(body, Best):
-        return goal
-    if body.sense != goal.sign:
-        better = "maximize" if body.sense > 0 else "minimize"
-        raise GoalError(f'"{goal}": {goal.objective} is the best value already; {better} it')
-    return Goal(goal.sense, body.objective, (body.constraint, *goal.constraints))  # type: ignore[arg-type]
+    """The goal in totals of decisions: see :attr:`Goal.lowered`."""
+    return goal.lowered
 
 
 # Whether a goal tells the two classes apart.

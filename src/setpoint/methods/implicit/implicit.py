@@ -48,7 +48,6 @@ from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
 from setpoint.methods.implicit.threshold_tracker import Keeper
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import Aim, aim_objection, aim_of, area_of, curve_of
-from setpoint.methods.short_levels import ShortLevels
 from setpoint.programs import Exchange, Priced, StreamProgram
 
 # Balance: what a held rate costs where the thresholds are functions of the scores.
@@ -145,9 +144,6 @@ class ImplicitProgram(MixedProgram):
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)
         self._last: Any = None  #: logits of the last batch, and the densities of what is held
-        plain = len(aim.levels) > 0 and self.shape[1] == 6 and not self.mix
-        if plain and method.correction == "exact" and not (self._apart or self.follows):
-            self.short = ShortLevels(self)
 
     # --- thresholds ------------------------------------------------------------------------------
 
