@@ -287,8 +287,13 @@ class FitPlan:
         members = tuple((m.name, w) for m, w in zip(recipe.members, recipe.why, strict=True))
         return cls(goal, rows, members, len(parts.folds), parts.how, seconds)
 
-    def lines(self) -> list[str]:
-        """The plan in words, a line for each link of the chain."""
+    @property
+    def tuned_on_fitted_rows(self) -> bool:
+        """Whether the rule is chosen on the rows that models are fitted on, for want of rows."""
+        return self.folds == 1 and "tune" not in self.rows
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Pairs of a label and words, one for each link of the chain."""
         shown = []
         for part, (n, positives) in self.rows.items():
             some = "" if positives is None else f" ({positives:,} positive)"
@@ -299,13 +304,17 @@ class FitPlan:
         reasons = [f"{n}: {why}" for n, why in self.members if why not in _USUAL]
         model = " + ".join(chosen) if len(chosen) == 1 else f"{listing(chosen)} → stack"
         return [
-            f"goal     {self.goal}",
-            f"rows     {' · '.join(shown)}; {self.how}",
-            f"models   {model}, {folds}",
-            *([f"why      {'; '.join(reasons)}"] if reasons else []),
-            *([f"referee  {listing(beside)} beside it"] if beside else []),
-            f"time     {duration(self.seconds)}",
+            ("goal", str(self.goal)),
+            ("rows", f"{' · '.join(shown)}; {self.how}"),
+            ("models", f"{model}, {folds}"),
+            *([("why", "; ".join(reasons))] if reasons else []),
+            *([("referee", f"{listing(beside)} beside it")] if beside else []),
+            ("time", duration(self.seconds)),
         ]
+
+    def lines(self) -> list[str]:
+        """The same as lines of text, the labels in a column."""
+        return [f"{label:<{_LABEL}}{words}" for label, words in self.facts()]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -340,6 +349,7 @@ class FitPlan:
             raise FileError(f"this plan is damaged: {error!r}") from error
 
 
+_LABEL = 9  #: width of the column of labels
 _USUAL = ("always", "for the referee", "the model")
 
 

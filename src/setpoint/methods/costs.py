@@ -41,7 +41,6 @@ from setpoint.methods.confusion.soft_decisions import HardClasses, HardSteps, by
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.method import LabelledOutputs, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import extreme_point
-from setpoint.methods.short import ShortCosts
 from setpoint.methods.soft_set import recovered
 from setpoint.methods.training_hints import PortfolioPlace, Start, TrainingHints, TreeGradient
 from setpoint.programs import Priced, StreamProgram
@@ -183,8 +182,6 @@ class CostsProgram(GoalProgram):
     def __init__(self, lowered: Lowered, reader: Any, start: list[float], method: Costs) -> None:
         super().__init__(lowered, reader, start)
         self.method, self._few, self._offset = method, lowered.few, lowered.offset
-        if lowered.few is not None and not start and method.truncate is None:
-            self.short = ShortCosts(lowered.few, lowered.offset, float(method.floor))
         self._right = np.broadcast_to(np.eye(self.cells.side), self.cells.shape)
         self.register_buffer("right", torch.tensor(self._right, dtype=torch.float32), False)
 

@@ -26,7 +26,6 @@ from setpoint.methods.confusion.batch import (
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.soft_decisions import by_class
 from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.short import ShortEntropy
 from setpoint.methods.training_hints import FitSize, Phase, TrainingHints, TreeGradient
 from setpoint.programs import Priced, StreamProgram
 
@@ -137,8 +136,6 @@ class CrossEntropyProgram(StreamProgram):
         super().__init__()
         self.cells, self.goal, self.kind = cells, goal, class_weight
         self.shape = (1, cells.labels * cells.side)
-        if cells.kind == "binary":
-            self.short = ShortEntropy(class_weight)
         self.register_buffer("start", torch.zeros(0), persistent=False)
         u = torch.ones(cells.labels, cells.side)
         if isinstance(class_weight, tuple) and cells.several:

@@ -38,7 +38,6 @@ from setpoint.methods.confusion.goal_over_cells import Few, Lowered
 from setpoint.methods.confusion.soft_decisions import SoftClasses, SoftSteps
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
-from setpoint.methods.short import ShortGrid, ShortSoft
 from setpoint.methods.training_hints import (
     FitSize,
     Phase,
@@ -214,11 +213,6 @@ class SoftSetProgram(MixedProgram):
         self.rate, self.penalty = float(method.rate), float(method.penalty)
         self._offset = lowered.offset
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
-        plain = self.shape[1] == 4 and isinstance(lowered, Lowered) and not lowered.constraints
-        if plain and reader.count == 1 and self._few is not None and reader.even is not None:
-            self.short = ShortSoft(reader.even, self._few, self._offset, self.mix)
-        elif plain and reader.count > 1 and reader.fixed and lowered.host.mix.shape == (1, 1):
-            self.short = ShortGrid(reader.host_tables, lowered, reader.count, self.mix)
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         if self._few is not None and isinstance(totals, np.ndarray):

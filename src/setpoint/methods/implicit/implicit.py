@@ -56,7 +56,6 @@ from setpoint.methods.rate_targets import (
     extreme_point,
     partial_curve,
 )
-from setpoint.methods.short_levels import ShortLevels
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, Start, TrainingHints
 from setpoint.programs import Exchange, Priced, StreamProgram
 
@@ -154,9 +153,6 @@ class ImplicitProgram(MixedProgram):
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)
         self._last: Any = None  #: logits of the last batch, and the densities of what is held
-        plain = len(aim.levels) > 0 and self.shape[1] == 6 and not self.mix
-        if plain and method.correction == "exact" and not (self._apart or self.follows):
-            self.short = ShortLevels(self)
 
     # --- thresholds ------------------------------------------------------------------------------
 
