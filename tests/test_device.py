@@ -209,7 +209,7 @@ def test_the_solvers_stay_on_their_device(device, kind):
     tolerance = 1e-3 if kind == torch.float32 else 1e-6
     start = torch.full_like(targets, 0.2)
     for target, point, x0 in zip(targets, truth, start, strict=True):
-        result = sp.minimize(
+        result = sp.solve(
             lambda x, target=target: (x - target).square().sum(),
             x0,
             inequalities=lambda x: x @ x - 1,
@@ -219,7 +219,7 @@ def test_the_solvers_stay_on_their_device(device, kind):
         assert result.x.dtype == kind
         assert result.success, result.status
         torch.testing.assert_close(result.x, point, atol=tolerance, rtol=0)
-    found = sp.minimize_batched(
+    found = sp.solve_batched(
         lambda x, target: (x - target).square().sum(1),
         start,
         inequalities=lambda x, target: x.square().sum(1) - 1,

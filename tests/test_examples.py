@@ -26,7 +26,7 @@ def run(*command):
 
 def test_every_script_is_run():
     scripts = {p.name for p in (ROOT / "examples").glob("*.py")} - {"data.py"}
-    apart = ("minimize_", "robustness_", "restoration_")  # test_minimize_examples.py, and below
+    apart = ("solve_", "robustness_", "restoration_")  # run by tests/solvers, and below
     scripts = {name for name in scripts if not name.startswith(apart)}
     assert scripts == {*PLAIN, *OWN, "torchrun_ddp.py", "exact_surfaces.py"}
 

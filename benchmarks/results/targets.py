@@ -21,7 +21,7 @@ WHAT = {
     "power": "choosing with proof: returned, broken, recall",
     "offsets": "class offsets on fresh rows",
     "selective": "selection scores at every scale of the logits",
-    "solver": "`minimize` beside PyGRANSO: objective, violation, 3 or 8 times faster",
+    "solver": "`sp.solve` beside PyGRANSO: objective, violation, 3 or 8 times faster",
     "robustness-max": "misclassified within ε: the union of the others less 1 %, 20 times cheaper "
     "than PyGRANSO",
     "robustness-min": "radii: the others' medians, 99 % found, 20 times cheaper than PyGRANSO",

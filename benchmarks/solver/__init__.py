@@ -1,4 +1,4 @@
-"""``python -m benchmarks.solver``: :func:`setpoint.minimize` beside PyGRANSO 1.2.0.
+"""``python -m benchmarks.solver``: :func:`setpoint.solve` beside PyGRANSO 1.2.0.
 
 The same functions from the same starts in float64, one process a run, CPU seconds on one thread of
 the solve alone (three iterations are made first and not counted). Runs take turns; reported are

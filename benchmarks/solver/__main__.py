@@ -107,7 +107,7 @@ def show(console: Console, lines: list[Line]) -> None:
     """A table."""
     words = ("problem", "settings", "side")
     numbers = ("objective", "violation", "iterations", "evaluations", "CPU s", "ratio", "")
-    table = new_table("minimize beside PyGRANSO", description.split("\n")[0], words, numbers)
+    table = new_table("solve beside PyGRANSO", description.split("\n")[0], words, numbers)
     for x in lines:
         ratio = f"{x['ratio']:.1f}" if "ratio" in x else ""
         counts = str(x["iterations"]), str(x["evaluations"])

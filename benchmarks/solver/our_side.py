@@ -1,4 +1,4 @@
-"""One problem by :func:`setpoint.minimize`: ``python -m benchmarks.solver.our_side NAME N``."""
+"""One problem by :func:`setpoint.solve`: ``python -m benchmarks.solver.our_side NAME N``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from benchmarks.solver.problems import PROBLEMS, Options, Problem, measured
-from setpoint.solvers.solve import minimize
+from setpoint.solvers.solve import solve
 
 
-def solve(problem: Problem, settings: Options) -> dict[str, Any]:
+def run(problem: Problem, settings: Options) -> dict[str, Any]:
     """At the defaults; PyGRANSO's limit of iterations and its tolerance where they are set."""
     calls = 0
 
@@ -23,7 +23,7 @@ def solve(problem: Problem, settings: Options) -> dict[str, Any]:
         return problem.objective(v)
 
     begun = time.process_time()
-    found = minimize(
+    found = solve(
         objective,
         {name: x.clone() for name, x in problem.start.items()},
         inequalities=problem.inequalities or (),
@@ -46,5 +46,5 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     made = PROBLEMS[sys.argv[1]]()
     settings = made.settings[int(sys.argv[2])]
-    solve(made, {**settings, "maxit": 3})  # what is loaded at the first call is not counted
-    print(json.dumps(solve(made, settings)))
+    run(made, {**settings, "maxit": 3})  # what is loaded at the first call is not counted
+    print(json.dumps(run(made, settings)))

@@ -8,7 +8,7 @@ from benchmarks.results.figures import table
 from benchmarks.results.recording import Recording
 from benchmarks.results.section import Section, how
 
-TITLE = "`minimize` beside PyGRANSO"
+TITLE = "`sp.solve` beside PyGRANSO"
 ABOUT = (
     "The same functions from the same starts, float64; CPU seconds of the solve alone on one "
     "thread, one process a run, the sides in turns, medians. PyGRANSO at its defaults or as its "

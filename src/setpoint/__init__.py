@@ -45,9 +45,8 @@ from setpoint.decisions import (
     selective_errors,
     tune,
 )
-from setpoint.goals import Constraint, Goal, Task, check, maximize
+from setpoint.goals import Constraint, Goal, Task, check, maximize, minimize
 from setpoint.metrics import *  # noqa: F403  the language: its names are listed once, in metrics.__all__
-from setpoint.solving import minimize
 
 __version__ = "0.1.0.dev0"
 
@@ -78,6 +77,7 @@ __all__ = [
     "evaluate",
     "maximize",
     "metric_curve",
+    "metrics",
     "minimize",
     "plan",
     "plot_curve",
@@ -90,7 +90,6 @@ __all__ = [
     "roc_curve",
     "selective_errors",
     "tune",
-    "metrics",
 ]
 __all__ += metrics.__all__
 
@@ -109,21 +108,24 @@ _LATE = {
     "Report": "setpoint.reports",
     "robustness": "setpoint.robustness",
     "restoration": "setpoint.restoration",
-    "minimize_batched": "setpoint.solvers.batched",
+    "solve": "setpoint.solvers",
+    "solve_batched": "setpoint.solvers",
+    "solvers": "setpoint.solvers",
 }
 __all__ += list(_LATE)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names; those that need torch are loaded when they are first asked for."""
+    return sorted([*__all__, "__version__"])
 
 
 def __getattr__(name: str) -> object:
     """Load what needs torch when it is asked for; name the nearest word for what there is not."""
     if name in _LATE:
         module = importlib.import_module(_LATE[name])
-        found = module if _LATE[name].endswith(f".{name}") else getattr(module, name)
-        globals()[name] = found
-        return found
+        value = module if _LATE[name].endswith(f".{name}") else getattr(module, name)
+        globals()[name] = value
+        return value
     hint = did_you_mean(name, __all__, "see setpoint.__all__")
     raise AttributeError(f'setpoint has no "{name}": {hint}')

@@ -333,6 +333,15 @@ WEIGHTS = (
 @parametrize_with_checks(
     [
         GoalLGBMClassifier(n_estimators=30, n_jobs=1, params={"min_data_in_leaf": 5}),
+    ],
+    expected_failed_checks=lambda e: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
         GoalLGBMClassifier(
             "maximize accuracy",
             "soft-set",
@@ -344,7 +353,8 @@ WEIGHTS = (
     ],
     expected_failed_checks=lambda e: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
 )
-def test_scikit_learns_checks(estimator, check):
+@pytest.mark.slow
+def test_scikit_learns_checks_with_early_stopping(estimator, check):
     check(estimator)
 
 

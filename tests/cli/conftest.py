@@ -7,13 +7,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.tables import GOAL, QUICK, people
+from tests.cli.tables import CLEAN, GOAL, QUICK, people
 from typer.testing import CliRunner
 
 from setpoint.cli.app import app
-
-#: Nothing of the machine the tests run on may decide colours or widths.
-CLEAN = {"COLUMNS": "80", "FORCE_COLOR": None, "NO_COLOR": None, "GITHUB_ACTIONS": None}
 
 
 @pytest.fixture

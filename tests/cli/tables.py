@@ -5,6 +5,8 @@ import pandas as pd
 
 GOAL = "maximize recall subject to precision >= 0.6"
 QUICK = ("--effort", "quick", "--model", "trees")
+#: Nothing of the machine the tests run on may decide colours or widths.
+CLEAN = {"COLUMNS": "80", "FORCE_COLOR": None, "NO_COLOR": None, "GITHUB_ACTIONS": None}
 
 
 def people(n=400, seed=0):

@@ -128,7 +128,7 @@ def test_three_right_of_three_is_no_reach():
     found = diagnose("maximize recall subject to precision >= 0.9", y, scores)
     assert found.feasible
     assert found.behind == 3
-    assert any(label == "few rows" for label, _ in found.told())
+    assert any(label == "few rows" for label, _ in found.facts())
     (near,) = found.nearest
     assert near.behind >= 10
     flagged = sp.tune(near.goal, y, scores).decide(scores).sum()

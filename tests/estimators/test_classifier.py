@@ -32,13 +32,23 @@ QUICK = {"epochs": 60, "patience": 10}
     [
         sp.GoalClassifier("maximize accuracy", effort="quick"),
         sp.GoalClassifier("maximize accuracy", "linear", compare=False, **QUICK),
+    ],
+    expected_failed_checks=lambda e: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
         sp.GoalClassifier("maximize accuracy", "mlp", compare=False, **QUICK),
         sp.GoalClassifier("maximize macro(f1)", "mlp", "soft-set", compare=False, **QUICK),
         sp.GoalClassifier("maximize accuracy", "linear", "costs", compare=False, **QUICK),
     ],
     expected_failed_checks=lambda e: {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
 )
-def test_scikit_learns_checks(estimator, check):
+@pytest.mark.slow
+def test_scikit_learns_checks_of_networks_and_methods(estimator, check):
     check(estimator)
 
 

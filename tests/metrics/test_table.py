@@ -23,14 +23,12 @@ TASKS = {
     "regression": sp.Task.regression(EDGES),
 }
 BY_ID = {f"{o.task}: {o.text}": o for o in ORACLES}
-HARD = [i for i, o in BY_ID.items() if o.uses == "decisions" and o.task in ("binary", "multilabel")]
 
 quick = settings(
     max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-few = settings(quick, max_examples=20)
 
 
 def arguments(oracle, rows):
@@ -48,45 +46,74 @@ def arguments(oracle, rows):
     return rows.y, second, more
 
 
-def drawn(data, oracle):
-    rows = data.draw(ROWS[oracle.task]())
+def asked_of(oracle, rows):
+    """The outside truth, or None where the metric is not asked of such rows."""
     k = [x for x in sp.metric(oracle.text).leaves() if hasattr(x, "k") and x.need == "scores"]
     if oracle.task == "binary" and k and len(rows.y) < k[0].k:
-        return None, None
+        return None
     said = [c for x in sp.metric(oracle.text).walk() for c in getattr(x, "conditions", ())]
     if any(value not in rows.group for _, value in said):
-        return None, None  # refused: no row of that group
+        return None  # refused: no row of that group
     value = oracle.reference(rows)
-    return (None, None) if math.isnan(value) else (rows, value)
+    return None if math.isnan(value) else value
 
 
-@pytest.mark.parametrize("name", BY_ID)
-@quick
+@pytest.mark.parametrize("task", TASKS)
+@settings(quick, max_examples=60)
 @given(data=st.data())
-def test_equals_the_outside_truth(name, data):
-    oracle = BY_ID[name]
-    rows, value = drawn(data, oracle)
-    if rows is None:
+def test_every_metric_of_a_task(task, data):
+    """One table of rows, every metric of its task on it, every property of each.
+
+    The rows are drawn once for all metrics: drawing is what costs time here.
+    """
+    rows = data.draw(ROWS[task]())
+    shard = np.array(
+        data.draw(st.lists(st.integers(0, 2), min_size=len(rows.y), max_size=len(rows.y)))
+    )
+    for oracle in ORACLES:
+        value = asked_of(oracle, rows) if oracle.task == task else None
+        if value is None:
+            continue
+        metric = sp.metric(oracle.text)
+        try:
+            check_truth_and_interval(metric, oracle, rows, value)
+            check_row_order(metric, oracle, rows, value)
+            check_shards(metric, oracle, rows, shard)
+            check_tensors(oracle, rows)
+            if oracle.uses == "decisions" and task in ("binary", "multilabel"):
+                check_soft_at_hard_memberships(metric, oracle, rows)
+            if oracle.uses == "decisions" and task == "binary":
+                check_soft_converges(metric, oracle, rows)
+        except Exception as error:
+            error.add_note(f"metric: {oracle.text}")
+            raise
+
+
+COLUMNS = ("sample_weight", "group", "query", "abstained")
+
+
+def check_truth_and_interval(metric, oracle, rows, value):
+    y, second, more = arguments(oracle, rows)
+    assert metric(y, second, **more) == pytest.approx(value, rel=1e-12, abs=1e-12)
+    low, high = metric.interval()
+    assert low - 1e-9 <= value <= high + 1e-9
+
+
+def check_row_order(metric, oracle, rows, value):
+    y, second, more = arguments(oracle, rows)
+    order = np.random.default_rng(0).permutation(len(y))
+    more = {k: v[order] if k in COLUMNS and v is not None else v for k, v in more.items()}
+    assert metric(y[order], second[order], **more) == pytest.approx(value, rel=1e-11, abs=1e-11)
+
+
+def check_shards(metric, oracle, rows, shard):
+    """Totals of shards merge."""
+    if len(rows.y) < 2:
         return
     y, second, more = arguments(oracle, rows)
-    assert sp.metric(oracle.text)(y, second, **more) == pytest.approx(value, rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", BY_ID)
-@few
-@given(data=st.data())
-def test_totals_of_shards_merge(name, data):
-    oracle = BY_ID[name]
-    rows, _ = drawn(data, oracle)
-    if rows is None or len(rows.y) < 2:
-        return
-    y, second, more = arguments(oracle, rows)
-    metric = sp.metric(oracle.text)
-    shard = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(y), max_size=len(y))))
-    columns = ("sample_weight", "group", "query", "abstained")
 
     def part(mask):
-        cut = {k: v[mask] if k in columns and v is not None else v for k, v in more.items()}
+        cut = {k: v[mask] if k in COLUMNS and v is not None else v for k, v in more.items()}
         weight = cut["sample_weight"]
         if weight is not None and weight.sum() == 0:
             return None
@@ -99,22 +126,15 @@ def test_totals_of_shards_merge(name, data):
     assert sum(parts).value() == pytest.approx(whole, rel=1e-11, abs=1e-11)
 
 
-@pytest.mark.parametrize("name", BY_ID)
-@few
-@given(data=st.data())
-def test_tensors_give_the_same_value(name, data):
-    oracle = BY_ID[name]
-    rows, _ = drawn(data, oracle)
-    if rows is None:
-        return
+def check_tensors(oracle, rows):
+    """Tensors give the same value."""
     y, second, more = arguments(oracle, rows)
+    text = oracle.text
     if np.asarray(y).dtype.kind == "U":
         y, second = _coded(y), (_coded(second) if oracle.uses == "decisions" else second)
         more["task"] = sp.Task.multiclass(range(len(CLASSES)))
-        oracle_text = _numbered(oracle.text)
-    else:
-        oracle_text = oracle.text
-    metric = sp.metric(oracle_text)
+        text = _numbered(oracle.text)
+    metric = sp.metric(text)
     expected = metric(y, second, **more)
     for key in ("sample_weight", "abstained"):
         if more.get(key) is not None:
@@ -134,34 +154,21 @@ def _numbered(text):
     return text
 
 
-@pytest.mark.parametrize("name", HARD)
-@few
-@given(data=st.data())
-def test_soft_reading_at_hard_memberships_is_exact(name, data):
+def check_soft_at_hard_memberships(metric, oracle, rows):
     """The limit of growing sharpness: memberships 0 and 1 give the exact value."""
-    oracle = BY_ID[name]
-    rows, _ = drawn(data, oracle)
-    if rows is None or "abstained" in arguments(oracle, rows)[2]:
-        return
     y, second, more = arguments(oracle, rows)
-    metric = sp.metric(oracle.text)
+    if "abstained" in more:
+        return
     soft = metric.soft(y, np.asarray(second, float), **more)
     assert soft == pytest.approx(metric(y, second, **more), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [n for n in HARD if n.startswith("binary")])
-@few
-@given(data=st.data())
-def test_soft_reading_converges_with_sharpness_and_has_finite_gradients(name, data):
-    oracle = BY_ID[name]
-    rows, _ = drawn(data, oracle)
-    if rows is None or "abstained" in arguments(oracle, rows)[2]:
-        return
+def check_soft_converges(metric, oracle, rows):
+    """The soft reading converges with sharpness, and its gradients are finite."""
     y, _, more = arguments(oracle, rows)
-    metric = sp.metric(oracle.text)
     hard = rows.scores >= 0.55  # off the grid of tied scores
     margin = np.abs(rows.scores - 0.55).min()
-    if margin < 1e-3:
+    if "abstained" in more or margin < 1e-3:
         return
     z = torch.as_tensor(rows.scores - 0.55).requires_grad_()
     sharp = torch.sigmoid(z * (60 / margin))
@@ -188,34 +195,6 @@ def test_soft_counts_add_up_to_the_class_totals(rows, memberships):
     weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     assert counts["tp"] + counts["fn"] == pytest.approx(weight @ (rows.y == 1), abs=1e-9)
     assert counts["fp"] + counts["tn"] == pytest.approx(weight @ (rows.y == 0), abs=1e-9)
-
-
-@pytest.mark.parametrize("name", BY_ID)
-@few
-@given(data=st.data())
-def test_row_order_does_not_matter(name, data):
-    oracle = BY_ID[name]
-    rows, value = drawn(data, oracle)
-    if rows is None:
-        return
-    y, second, more = arguments(oracle, rows)
-    order = np.random.default_rng(0).permutation(len(y))
-    columns = ("sample_weight", "group", "query", "abstained")
-    more = {k: v[order] if k in columns and v is not None else v for k, v in more.items()}
-    result = sp.metric(oracle.text)(y[order], second[order], **more)
-    assert result == pytest.approx(value, rel=1e-11, abs=1e-11)
-
-
-@pytest.mark.parametrize("name", BY_ID)
-@few
-@given(data=st.data())
-def test_values_lie_in_the_declared_interval(name, data):
-    oracle = BY_ID[name]
-    rows, value = drawn(data, oracle)
-    if rows is None:
-        return
-    low, high = sp.metric(oracle.text).interval()
-    assert low - 1e-9 <= value <= high + 1e-9
 
 
 def test_every_row_of_the_table_has_an_outside_truth():

@@ -41,13 +41,13 @@ class Known:
 
     @property
     def bounds(self) -> tuple[Any, Any] | None:
-        """Bounds as ``minimize`` takes them; a tuple becomes a tensor."""
+        """Bounds as ``solve`` takes them; a tuple becomes a tensor."""
         if self.low is None and self.high is None:
             return None
         return tuple(of(*b) if isinstance(b, tuple) else b for b in (self.low, self.high))
 
     @property
     def constraints(self) -> dict[str, Any]:
-        """The keywords of ``minimize``."""
+        """The keywords of ``solve``."""
         sides = {"inequalities": self.c, "equalities": self.e, "bounds": self.bounds}
         return {name: side for name, side in sides.items() if side is not None}

@@ -11,7 +11,7 @@ from scipy.optimize import brentq, linprog, lsq_linear, minimize_scalar
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.programs import ConstrainedProblem
-from setpoint.solvers import ExactPenalty, FirstOrder, PrimalDual, kkt
+from setpoint.solvers import ExactPenalty, FirstOrder, kkt
 from setpoint.solvers.kkt import Resting, direct, spectral
 from setpoint.training.checkpoint import load_state, save_state
 
@@ -489,8 +489,6 @@ def test_odd_settings_are_sentences(name, x):
     [
         (ConstrainedProblem(lambda x: x.sum().log()), of(-1.0), {}, "at the start .* not finite"),
         (ConstrainedProblem(lambda x: (x - 1).sqrt().sum()), of(1.0), {}, "round 0 .* not finite"),
-        (half_plane(noisy=True), of(0.0, 0.0), {}, "PrimalDual"),
-        (half_plane(proxies=lambda x: x), of(0.0, 0.0), {}, "PrimalDual"),
         (half_plane(low=1.0, high=0.0), of(0.0, 0.0), {}, "low above its high"),
         (half_plane(low=of(1.0, 2.0, 3.0)), of(0.0, 0.0), {}, r"low of shape \(3,\)"),
         (half_plane(high=math.nan), of(0.0, 0.0), {}, "nan"),
@@ -516,11 +514,3 @@ def test_what_does_not_fit_is_said():
     state = SOLVER.solve(half_plane(), of(0.0, 0.0), until=1).state
     with pytest.raises(DataError, match="resume gave variables of shapes"):
         SOLVER.solve(half_plane(), of(0.0, 0.0, 0.0), resume=state)
-    for problem, start in (
-        (half_plane(low=0.0), of(0.0, 0.0)),
-        (half_plane(regulariser=lambda x: x.sum()), of(0.0, 0.0)),
-        (half_plane(project=lambda x: x), of(0.0, 0.0)),
-        (ConstrainedProblem(lambda x: x[0].sum()), (of(0.0),)),
-    ):
-        with pytest.raises(DataError, match="take ExactPenalty"):
-            PrimalDual(steps=2).solve(problem, start)

@@ -14,7 +14,7 @@ from tests.solvers.known_formulas import banana
 from tests.solvers.optimality import conditions
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint.solvers.solve import minimize
+from setpoint.solvers.solve import solve
 
 # --- what a function does not depend on
 
@@ -23,7 +23,7 @@ from setpoint.solvers.solve import minimize
 def test_a_variable_missing_from_a_constraint_and_from_all(order):
     """c is of b alone, f of b alone: b = (1, 1) with price 1, and a stays where it was."""
     x0 = {"a": of(5, 7), "b": of(3, 3)}
-    result = minimize(
+    result = solve(
         lambda x: ((x["b"] - 2) ** 2).sum(),
         {name: x0[name] for name in order},
         inequalities=lambda x: square(x["b"]) - 2,
@@ -37,7 +37,7 @@ def test_a_variable_missing_from_a_constraint_and_from_all(order):
 
 def test_every_function_has_a_variable_of_its_own():
     """Three variables of different shapes, each constraint of one, in an order of their own."""
-    result = minimize(
+    result = solve(
         lambda x: square(x["c"] - 3) + x["a"].sum() + x["b"].sum(),
         {"a": of(1, 2), "b": of(4.0), "c": torch.ones(2, 2, dtype=torch.float64)},
         inequalities=[lambda x: 2 - x["b"], lambda x: square(x["c"]) - 4, lambda x: -1 - x["a"]],
@@ -50,7 +50,7 @@ def test_every_function_has_a_variable_of_its_own():
 
 
 def test_a_constant_constraint_that_holds():
-    result = minimize(
+    result = solve(
         square, of(4, 2), inequalities=[lambda x: torch.tensor(-1.0), lambda x: 1 - x[0]]
     )
     assert result.success
@@ -61,7 +61,7 @@ def test_a_constant_constraint_that_holds():
 @pytest.mark.parametrize("side", ["inequalities", "equalities"])
 @pytest.mark.parametrize("constant", [lambda x: torch.tensor(0.5), lambda x: 0 * x[0] + 0.5])
 def test_a_constant_constraint_that_cannot_hold(side, constant):
-    result = minimize(lambda x: square(x - 1), of(4, 2), **{side: constant})
+    result = solve(lambda x: square(x - 1), of(4, 2), **{side: constant})
     assert not result.success
     assert "infeasible" in result.status
     assert result.violation == 0.5
@@ -81,7 +81,7 @@ def test_a_constant_constraint_that_cannot_hold(side, constant):
     ids=lambda p: getattr(p, "name", ""),
 )
 def test_infeasible_ends_at_the_least_violation(problem, least, where):
-    result = minimize(problem.f, problem.start, **problem.constraints)
+    result = solve(problem.f, problem.start, **problem.constraints)
     assert not result.success
     assert "infeasible" in result.status
     assert result.violation == pytest.approx(least, abs=1e-5)
@@ -91,7 +91,7 @@ def test_infeasible_ends_at_the_least_violation(problem, least, where):
 
 def test_infeasible_together_ends_at_the_least_sum():
     """x·x <= 1 and x₁ >= 3: the sum of both is least, 2, at (1, 0)."""
-    result = minimize(square, of(1, 2), inequalities=lambda x: rows(square(x) - 1, 3 - x[0]))
+    result = solve(square, of(1, 2), inequalities=lambda x: rows(square(x) - 1, 3 - x[0]))
     assert not result.success
     assert "infeasible" in result.status
     total = max(square(result.x) - 1, 0) + max(3 - result.x[0], 0)
@@ -111,7 +111,7 @@ def test_infeasible_together_ends_at_the_least_sum():
     ids=lambda p: p.name,
 )
 def test_unbounded(problem):
-    result = minimize(problem.f, problem.start, **problem.constraints)
+    result = solve(problem.f, problem.start, **problem.constraints)
     assert not result.success
     assert "unbounded" in result.status
     assert result.fun < -1e6
@@ -122,7 +122,7 @@ def test_unbounded(problem):
 
 def test_a_pole_at_a_bound_is_no_solution():
     """log x falls without end at 0."""
-    result = minimize(lambda x: torch.log(x[0]) + square(x), of(1, 3), bounds=(0.0, None))
+    result = solve(lambda x: torch.log(x[0]) + square(x), of(1, 3), bounds=(0.0, None))
     assert not result.success
     assert math.isfinite(result.fun)
 
@@ -131,7 +131,7 @@ def test_a_pole_at_a_bound_is_no_solution():
 
 
 def test_not_a_number_at_the_start():
-    result = minimize(lambda x: torch.log(x).sum(), of(-1, 2))
+    result = solve(lambda x: torch.log(x).sum(), of(-1, 2))
     assert not result.success
     assert "x0" in result.status
     assert "nan" in result.status
@@ -139,26 +139,26 @@ def test_not_a_number_at_the_start():
 
 
 def test_a_constraint_that_is_not_a_number_at_the_start():
-    result = minimize(square, of(-1, 2), inequalities=lambda x: torch.sqrt(x) - 3)
+    result = solve(square, of(-1, 2), inequalities=lambda x: torch.sqrt(x) - 3)
     assert not result.success
     assert "constraint" in result.status
     assert "nan" in result.status
 
 
 def test_infinite_at_the_start():
-    result = minimize(lambda x: 1 / x[0].abs() + square(x), of(0, 3))
+    result = solve(lambda x: 1 / x[0].abs() + square(x), of(0, 3))
     assert not result.success
     assert "x0" in result.status
 
 
 def test_not_a_number_in_a_part_of_the_space():
-    result = minimize(lambda x: (x - torch.log(x)).sum(), of(5, 0.1))
+    result = solve(lambda x: (x - torch.log(x)).sum(), of(5, 0.1))
     assert result.success
     close(result.x, [1, 1])
 
 
 def test_a_constraint_that_is_not_a_number_in_a_part_of_the_space():
-    result = minimize(
+    result = solve(
         lambda x: (x - 1).abs().sum(), of(9, 5), inequalities=lambda x: 2 - torch.sqrt(x)
     )
     assert result.success
@@ -168,7 +168,7 @@ def test_a_constraint_that_is_not_a_number_in_a_part_of_the_space():
 def test_infinite_in_a_part_of_the_space():
     """A wall that the solution lies well away from."""
     wall = torch.tensor(math.inf, dtype=torch.float64)
-    result = minimize(lambda x: square(x - 1) if x[0] > 0.5 else wall, of(5, -3))
+    result = solve(lambda x: square(x - 1) if x[0] > 0.5 else wall, of(5, -3))
     assert result.success
     close(result.x, [1, 1])
 
@@ -180,7 +180,7 @@ def test_not_a_number_from_some_call_on(spoiled, which):
     functions = {"objective": banana, "inequalities": lambda x: square(x) - 1.5}
     functions[which] = Counted(functions[which], after=8, with_=spoiled)
     f, c = functions.values()
-    result = minimize(f, of(-0.6, 0.6), inequalities=c)
+    result = solve(f, of(-0.6, 0.6), inequalities=c)
     assert not result.success
     assert "number" in result.status
     assert math.isfinite(result.fun)
@@ -190,14 +190,14 @@ def test_not_a_number_from_some_call_on(spoiled, which):
 
 
 def test_a_gradient_that_is_not_a_number_at_the_solution():
-    result = minimize(lambda x: torch.sqrt(square(x)), of(1, 3))
+    result = solve(lambda x: torch.sqrt(square(x)), of(1, 3))
     assert result.fun <= 1e-6
     assert math.isfinite(result.fun)
     assert torch.isfinite(result.x).all()
 
 
 def test_a_gradient_that_is_not_a_number_at_the_start():
-    result = minimize(lambda x: torch.sqrt(square(x)) + 0.5 * x[0], of(0, 0))
+    result = solve(lambda x: torch.sqrt(square(x)) + 0.5 * x[0], of(0, 0))
     assert not result.success
     assert "gradient" in result.status
 
@@ -206,13 +206,13 @@ def test_a_gradient_that_is_not_a_number_at_the_start():
 
 
 def test_a_start_without_slope():
-    result = minimize(lambda x: (x**4).sum(), of(0, 0))
+    result = solve(lambda x: (x**4).sum(), of(0, 0))
     assert result.success
     assert result.iterations == 0
 
 
 def test_no_slope_anywhere_but_a_constraint():
-    result = minimize(lambda x: 0 * x.sum() + 3, of(4, 0), inequalities=lambda x: square(x) - 1)
+    result = solve(lambda x: 0 * x.sum() + 3, of(4, 0), inequalities=lambda x: square(x) - 1)
     assert result.success
     assert result.fun == 3
     assert square(result.x) <= 1 + 1e-8
@@ -220,7 +220,7 @@ def test_no_slope_anywhere_but_a_constraint():
 
 def test_a_constraint_without_slope_where_it_is_broken():
     """1 - x·x <= 0 has no slope at 0: a way out by the objective, or the right sentence."""
-    result = minimize(
+    result = solve(
         lambda x: x.sum(), of(0, 0), inequalities=lambda x: 1 - square(x), bounds=(-5.0, 5.0)
     )
     if result.success:
@@ -231,7 +231,7 @@ def test_a_constraint_without_slope_where_it_is_broken():
 
 
 def test_a_constraint_without_slope_and_no_way_out():
-    result = minimize(lambda x: square(x), of(0, 0), inequalities=lambda x: 1 - square(x))
+    result = solve(lambda x: square(x), of(0, 0), inequalities=lambda x: 1 - square(x))
     assert result.success == (result.violation <= 1e-8)
     assert result.success or "infeasible" in result.status
 
@@ -239,7 +239,7 @@ def test_a_constraint_without_slope_and_no_way_out():
 @pytest.mark.parametrize("cut", [lambda x: square(x.detach()), lambda x: torch.tensor(2.0)])
 def test_an_objective_that_autograd_cannot_see(cut):
     try:
-        result = minimize(cut, of(4, 3))
+        result = solve(cut, of(4, 3))
     except SetpointError as error:
         said = str(error)
     else:
@@ -258,35 +258,35 @@ def shrinking(x):
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda: minimize(lambda x: x**2, of(1, 2)), "objective"),
-        (lambda: minimize(lambda x: None, of(1, 2)), "objective"),
-        (lambda: minimize(lambda x: 1.0, of(1, 2)), "objective"),
-        (lambda: minimize(lambda x: square(x) * 1j, of(1, 2)), "objective"),
-        (lambda: minimize("square", of(1, 2)), "objective"),
-        (lambda: minimize(square, torch.tensor([1, 2])), "x0"),
-        (lambda: minimize(square, [1.0, 2.0]), "x0"),
-        (lambda: minimize(square, np.ones(2)), "x0"),
-        (lambda: minimize(square, torch.zeros(0)), "x0"),
-        (lambda: minimize(square, {}), "x0"),
-        (lambda: minimize(square, of(math.nan, 1)), "x0"),
-        (lambda: minimize(square, of(1, 1), bounds=(of(0, 0, 0), None)), "shape"),
-        (lambda: minimize(square, of(1, 1), bounds=(1.0, 0.0)), "bounds"),
-        (lambda: minimize(square, of(1, 1), bounds=(math.nan, 0.0)), "nan"),
-        (lambda: minimize(square, of(1, 1), bounds=3.0), "bounds"),
-        (lambda: minimize(square, of(1, 1), bounds=(0.0, 1.0, 2.0)), "bounds"),
-        (lambda: minimize(square, of(1, 1), inequalities=3.0), "inequalities"),
-        (lambda: minimize(square, of(1, 1), equalities=[square, 3.0]), "equalities"),
-        (lambda: minimize(square, of(1, 1), inequalities=lambda x: None), "inequalities"),
-        (lambda: minimize(square, of(1, 1), inequalities=shrinking), "number"),
-        (lambda: minimize(square, of(1, 1), qp="simplex"), "qp"),
-        (lambda: minimize(square, of(1, 1), hessian="half"), "hessian"),
-        (lambda: minimize(square, of(1, 1), hessian=0), "hessian"),
-        (lambda: minimize(square, of(1, 1), method="newton"), "method"),
-        (lambda: minimize(square, of(1, 1), tolerance=-1.0), "tolerance"),
-        (lambda: minimize(square, of(1, 1), feasibility=math.nan), "feasibility"),
-        (lambda: minimize(square, of(1, 1), max_iterations=-1), "max_iterations"),
-        (lambda: minimize(square, of(1, 1), max_evaluations=0), "max_evaluations"),
-        (lambda: minimize(square, of(1, 1), max_seconds=-1.0), "max_seconds"),
+        (lambda: solve(lambda x: x**2, of(1, 2)), "objective"),
+        (lambda: solve(lambda x: None, of(1, 2)), "objective"),
+        (lambda: solve(lambda x: 1.0, of(1, 2)), "objective"),
+        (lambda: solve(lambda x: square(x) * 1j, of(1, 2)), "objective"),
+        (lambda: solve("square", of(1, 2)), "objective"),
+        (lambda: solve(square, torch.tensor([1, 2])), "x0"),
+        (lambda: solve(square, [1.0, 2.0]), "x0"),
+        (lambda: solve(square, np.ones(2)), "x0"),
+        (lambda: solve(square, torch.zeros(0)), "x0"),
+        (lambda: solve(square, {}), "x0"),
+        (lambda: solve(square, of(math.nan, 1)), "x0"),
+        (lambda: solve(square, of(1, 1), bounds=(of(0, 0, 0), None)), "shape"),
+        (lambda: solve(square, of(1, 1), bounds=(1.0, 0.0)), "bounds"),
+        (lambda: solve(square, of(1, 1), bounds=(math.nan, 0.0)), "nan"),
+        (lambda: solve(square, of(1, 1), bounds=3.0), "bounds"),
+        (lambda: solve(square, of(1, 1), bounds=(0.0, 1.0, 2.0)), "bounds"),
+        (lambda: solve(square, of(1, 1), inequalities=3.0), "inequalities"),
+        (lambda: solve(square, of(1, 1), equalities=[square, 3.0]), "equalities"),
+        (lambda: solve(square, of(1, 1), inequalities=lambda x: None), "inequalities"),
+        (lambda: solve(square, of(1, 1), inequalities=shrinking), "number"),
+        (lambda: solve(square, of(1, 1), qp="simplex"), "qp"),
+        (lambda: solve(square, of(1, 1), hessian="half"), "hessian"),
+        (lambda: solve(square, of(1, 1), hessian=0), "hessian"),
+        (lambda: solve(square, of(1, 1), method="newton"), "method"),
+        (lambda: solve(square, of(1, 1), tolerance=-1.0), "tolerance"),
+        (lambda: solve(square, of(1, 1), feasibility=math.nan), "feasibility"),
+        (lambda: solve(square, of(1, 1), max_iterations=-1), "max_iterations"),
+        (lambda: solve(square, of(1, 1), max_evaluations=0), "max_evaluations"),
+        (lambda: solve(square, of(1, 1), max_seconds=-1.0), "max_seconds"),
     ],
 )  # fmt: skip
 def test_what_makes_no_problem_is_refused(call, word):
@@ -299,7 +299,7 @@ def test_an_error_of_the_users_function_comes_through():
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        minimize(broken, of(1, 2))
+        solve(broken, of(1, 2))
 
 
 # --- many constraints, and too many of them
@@ -323,7 +323,7 @@ def test_a_thousand_half_spaces():
     offsets = np.abs(rng.normal(size=1000)) + 1
     point = 3 * rng.normal(size=6)
     a, b, p = (torch.tensor(t) for t in (normals, offsets, point))
-    result = minimize(lambda x: square(x - p), p, inequalities=lambda x: a @ x - b)
+    result = solve(lambda x: square(x - p), p, inequalities=lambda x: a @ x - b)
     assert result.success, result.status
     assert result.violation <= 1e-8
     close(result.x, nearest(point, normals, offsets))
@@ -338,7 +338,7 @@ def test_a_linear_program_with_a_thousand_constraints():
     normals, offsets, cost = rng.normal(size=(1000, 4)), 1 + rng.random(1000), rng.normal(size=4)
     truth = linprog(cost, normals, offsets, bounds=[(None, None)] * 4)
     a, b, c = (torch.tensor(t) for t in (normals, offsets, cost))
-    result = minimize(lambda x: c @ x, torch.zeros(4).double(), inequalities=lambda x: a @ x - b)
+    result = solve(lambda x: c @ x, torch.zeros(4).double(), inequalities=lambda x: a @ x - b)
     assert result.success, result.status
     assert result.fun == pytest.approx(truth.fun, rel=1e-6)
     assert result.violation <= 1e-8
@@ -352,7 +352,7 @@ def test_the_nearest_point_of_any_polyhedron(seed, n, m):
     normals, offsets = rng.normal(size=(m, n)), rng.random(m) + 0.1
     point = 3 * rng.normal(size=n)
     a, b, p = (torch.tensor(t) for t in (normals, offsets, point))
-    result = minimize(lambda x: square(x - p), 0 * p, inequalities=lambda x: a @ x - b)
+    result = solve(lambda x: square(x - p), 0 * p, inequalities=lambda x: a @ x - b)
     assert result.success, result.status
     close(result.x, nearest(point, normals, offsets), atol=1e-5)
 
@@ -360,7 +360,7 @@ def test_the_nearest_point_of_any_polyhedron(seed, n, m):
 @pytest.mark.parametrize("qp", ["daqp", "piqp"])
 def test_an_equation_given_three_times(qp):
     line = lambda x: rows(x.sum() - 1, x.sum() - 1, 2 * x.sum() - 2)  # noqa: E731
-    result = minimize(square, of(10, -10), equalities=line, qp=qp)
+    result = solve(square, of(10, -10), equalities=line, qp=qp)
     assert result.success, result.status
     close(result.x, [0.5, 0.5])
     assert of(1, 1, 2) @ torch.tensor(result.multipliers.equalities) == pytest.approx(-1, abs=1e-6)
@@ -368,7 +368,7 @@ def test_an_equation_given_three_times(qp):
 
 @pytest.mark.parametrize("qp", ["daqp", "piqp"])
 def test_the_same_constraint_many_times(qp):
-    result = minimize(square, of(10, -10), inequalities=[lambda x: 1 - x.sum()] * 20, qp=qp)
+    result = solve(square, of(10, -10), inequalities=[lambda x: 1 - x.sum()] * 20, qp=qp)
     assert result.success, result.status
     close(result.x, [0.5, 0.5])
     assert result.multipliers.inequalities.sum() == pytest.approx(1, abs=1e-6)
@@ -377,6 +377,6 @@ def test_the_same_constraint_many_times(qp):
 def test_more_equations_than_variables_that_agree():
     """Five lines through one point."""
     a = torch.tensor(np.random.default_rng(2).normal(size=(5, 2)))
-    result = minimize(lambda x: x.sum(), of(3, -2), equalities=lambda x: a @ (x - 1))
+    result = solve(lambda x: x.sum(), of(3, -2), equalities=lambda x: a @ (x - 1))
     assert result.success, result.status
     close(result.x, [1, 1])

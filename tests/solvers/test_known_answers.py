@@ -19,7 +19,7 @@ from tests.solvers.optimality import (
     values,
 )
 
-from setpoint.solvers.solve import minimize
+from setpoint.solvers.solve import solve
 
 SOLVERS = ("daqp", "piqp")
 BY_NAME = {problem.name: problem for problem in (*PROBLEMS, *KINKS)}
@@ -45,7 +45,7 @@ KINK = 1e-5  #: what a combination of gradients may leave, relative to their len
 @cache
 def solved(name, qp):
     problem = BY_NAME[name]
-    return minimize(problem.f, problem.start, **problem.constraints, qp=qp)
+    return solve(problem.f, problem.start, **problem.constraints, qp=qp)
 
 
 def close(value, target):
@@ -106,7 +106,7 @@ def test_either_quadratic_solver_gives_the_same(name, qp):
 def test_the_unit_of_x_does_not_matter(name, unit):
     problem = BY_NAME[name]
     scaled = {side: lambda x, g=g: g(x / unit) for side, g in problem.constraints.items()}
-    result = minimize(lambda x: problem.f(x / unit), unit * problem.start, **scaled)
+    result = solve(lambda x: problem.f(x / unit), unit * problem.start, **scaled)
     assert result.success, result.status
     assert close(result.fun, problem.best)
     assert away(problem, flat(result) / unit) <= 1e-8

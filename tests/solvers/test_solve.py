@@ -10,28 +10,28 @@ from tests.solvers.known import of
 from tests.solvers.known_formulas import banana, rosen_suzuki, rosen_suzuki_sides
 
 import setpoint as sp
-from setpoint.solvers.solve import minimize
+from setpoint.solvers.solve import solve
 
 # --- x0 and bounds
 
 
 def test_fixed_variables():
     bounds = (of(0, 2, -math.inf), of(5, 2, math.inf))
-    result = minimize(lambda x: square(x - 3), of(1, 1, 1), bounds=bounds)
+    result = solve(lambda x: square(x - 3), of(1, 1, 1), bounds=bounds)
     assert result.success
     close(result.x, [3, 2, 3])
     close(result.multipliers.high - result.multipliers.low, [0, 2, 0])
 
 
 def test_nothing_is_free():
-    result = minimize(lambda x: square(x - 3), of(1, 1), bounds=(of(0, 2), of(0, 2)))
+    result = solve(lambda x: square(x - 3), of(1, 1), bounds=(of(0, 2), of(0, 2)))
     assert result.success
     assert result.x.tolist() == [0, 2]
 
 
 def test_bounds_are_kept_at_every_call():
     f = Counted(lambda x: torch.sqrt(1 - x[0]) + torch.sqrt(x[1]) + square(x - 3))
-    result = minimize(f, of(10, -10), bounds=(of(-1, 0.5), of(0.5, 4)))
+    result = solve(f, of(10, -10), bounds=(of(-1, 0.5), of(0.5, 4)))
     points = torch.stack(f.points)
     assert (points >= of(-1, 0.5)).all()
     assert (points <= of(0.5, 4)).all()
@@ -40,7 +40,7 @@ def test_bounds_are_kept_at_every_call():
 
 def test_float32():
     target = torch.tensor([3.0, 4.0])
-    result = minimize(
+    result = solve(
         lambda x: square(x - target), torch.zeros(2), inequalities=lambda x: square(x) - 1
     )
     assert result.success, result.status
@@ -52,7 +52,7 @@ def test_float32():
 
 def test_x0_is_left_alone():
     x0 = of(-2, 1).requires_grad_()
-    result = minimize(banana, x0)
+    result = solve(banana, x0)
     assert result.success
     assert x0.tolist() == [-2, 1]
     assert x0.requires_grad
@@ -62,17 +62,17 @@ def test_x0_is_left_alone():
 
 def test_x_keeps_its_shape():
     wanted = torch.arange(6, dtype=torch.float64).reshape(2, 3)
-    result = minimize(lambda x: square(x - wanted), torch.zeros(2, 3).double(), bounds=(None, 4.0))
+    result = solve(lambda x: square(x - wanted), torch.zeros(2, 3).double(), bounds=(None, 4.0))
     assert result.x.shape == (2, 3)
     close(result.x, wanted.clamp(max=4))
-    single = minimize(lambda x: (x - 3) ** 2, torch.tensor(1.0, dtype=torch.float64))
+    single = solve(lambda x: (x - 3) ** 2, torch.tensor(1.0, dtype=torch.float64))
     assert single.x.shape == ()
     close(single.x, 3)
 
 
 def test_a_dict_is_left_alone_and_bounded_by_name():
     x0 = {"a": of(0, 0), "b": of(0)}
-    result = minimize(
+    result = solve(
         lambda x: square(x["a"] - 2) + square(x["b"] - 2), x0, bounds=(None, {"a": of(1, 3)})
     )
     close(result.x["a"], [1, 2])
@@ -86,7 +86,7 @@ def test_a_module_ends_with_the_solution():
     x, y = torch.tensor(data), torch.tensor(data @ [1.0, -2.0, 0.5] + 0.3)
     model = torch.nn.Linear(3, 1).double()
     frozen = model.bias.requires_grad_(False).clone()
-    result = minimize(
+    result = solve(
         lambda m: ((m(x).squeeze(1) - y) ** 2).mean(),
         model,
         inequalities=lambda m: square(m.weight) - 1,
@@ -116,7 +116,7 @@ def test_a_module_ends_with_the_solution():
 )
 def test_limits(limit, word):
     f = Counted(banana)
-    result = minimize(f, of(-2, 1), **limit)
+    result = solve(f, of(-2, 1), **limit)
     assert not result.success
     assert word in result.status
     assert result.iterations <= limit.get("max_iterations", 1000)
@@ -133,7 +133,7 @@ def test_a_callback_ends_the_run():
         told.append(progress)
         return len(told) == 3
 
-    result = minimize(banana, of(-2, 1), callback=third)
+    result = solve(banana, of(-2, 1), callback=third)
     assert "callback" in result.status
     assert not result.success
     assert result.iterations == 3 == len(told)
@@ -143,7 +143,7 @@ def test_a_callback_ends_the_run():
 
 def test_an_error_of_the_callback_comes_through():
     with pytest.raises(ZeroDivisionError):
-        minimize(banana, of(-2, 1), callback=lambda progress: 1 / 0)
+        solve(banana, of(-2, 1), callback=lambda progress: 1 / 0)
 
 
 def kinked(x):
@@ -161,10 +161,10 @@ CASES = [
 @pytest.mark.parametrize("stop", [1, 6])
 def test_resuming_is_as_if_never_stopped(f, c, hessian, stop):
     call = {"inequalities": c, "hessian": hessian, "bounds": (-3.0, 2.0)}
-    whole = minimize(f, torch.zeros(4).double(), **call)
-    part = minimize(f, torch.zeros(4).double(), **call, max_iterations=stop)
+    whole = solve(f, torch.zeros(4).double(), **call)
+    part = solve(f, torch.zeros(4).double(), **call, max_iterations=stop)
     assert part.iterations == stop
-    rest = minimize(f, torch.zeros(4).double(), **call, resume=part.state)
+    rest = solve(f, torch.zeros(4).double(), **call, resume=part.state)
     assert whole.success
     assert torch.equal(rest.x, whole.x)
     assert rest.fun == whole.fun
@@ -179,11 +179,11 @@ def test_an_interrupt_gives_the_best_so_far_and_can_be_taken_up():
         return banana(x)
 
     f = Counted(interrupted)
-    result = minimize(f, of(-2, 1))
+    result = solve(f, of(-2, 1))
     assert not result.success
     assert "interrupted" in result.status
     assert result.fun <= 909
-    rest = minimize(banana, of(-2, 1), resume=result.state)
+    rest = solve(banana, of(-2, 1), resume=result.state)
     assert rest.success
     close(rest.x, [1, 1])
 
@@ -191,7 +191,7 @@ def test_an_interrupt_gives_the_best_so_far_and_can_be_taken_up():
 @pytest.mark.parametrize(("f", "c", "hessian"), CASES)
 def test_the_same_twice(f, c, hessian):
     one, two = (
-        minimize(f, torch.zeros(4).double(), inequalities=c, hessian=hessian) for _ in range(2)
+        solve(f, torch.zeros(4).double(), inequalities=c, hessian=hessian) for _ in range(2)
     )
     assert torch.equal(one.x, two.x)
     assert one.iterations == two.iterations
@@ -203,7 +203,7 @@ def test_the_global_generators_are_left_alone():
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002
     before, old = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    minimize(kinked, torch.zeros(4).double(), inequalities=lambda x: rosen_suzuki_sides(x)[1:])
+    solve(kinked, torch.zeros(4).double(), inequalities=lambda x: rosen_suzuki_sides(x)[1:])
     assert torch.equal(torch.get_rng_state(), before)
     np.testing.assert_array_equal(np.random.get_state()[1], old)  # noqa: NPY002
 
@@ -227,9 +227,9 @@ def test_a_module_is_the_same_problem_as_a_tensor(seed):
     def c(w):
         return A @ w**2 - 1
 
-    one = minimize(f, w, inequalities=c)
+    one = solve(f, w, inequalities=c)
     module = Weights(w)
-    other = minimize(lambda m: f(m.w), module, inequalities=lambda m: c(m.w))
+    other = solve(lambda m: f(m.w), module, inequalities=lambda m: c(m.w))
     assert torch.equal(one.x, other.x["w"])
     assert torch.equal(one.x, module.w.data)
     assert isinstance(module.w, torch.nn.Parameter)
@@ -241,7 +241,7 @@ def test_a_steep_slope_that_is_held_does_not_hide_the_others(start, held):
     x0 = torch.tensor(start, dtype=torch.float64)
     low = torch.tensor([0.0, -10.0], dtype=torch.float64)
     how = {"bounds": (low, None)} if "bound" in held else {"inequalities": lambda x: -x[0]}
-    result = minimize(lambda x: 1e8 * x[0] + (x[1] - 1) ** 2, x0, **how)
+    result = solve(lambda x: 1e8 * x[0] + (x[1] - 1) ** 2, x0, **how)
     if "bound" in held:
         assert result.success
     if result.success:  # a constraint a hundred million times steeper than the rest is hard
@@ -253,39 +253,37 @@ def test_a_steep_slope_that_is_held_does_not_hide_the_others(start, held):
 )
 def test_bounds_in_another_spelling_are_refused(bounds):
     with pytest.raises(sp.KindError, match="tensor"):
-        minimize(lambda x: x.sum(), torch.zeros(2), bounds=bounds)
+        solve(lambda x: x.sum(), torch.zeros(2), bounds=bounds)
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.int64, torch.complex64])
 def test_a_start_without_enough_digits_is_refused(kind):
     with pytest.raises(sp.KindError, match=r"\.double\(\)"):
-        minimize(lambda x: x.sum(), torch.zeros(2, dtype=kind))
+        solve(lambda x: x.sum(), torch.zeros(2, dtype=kind))
 
 
 def test_a_state_of_something_else_is_refused(tmp_path):
     f, x0 = square, of(1, 2)
-    result = minimize(f, x0, inequalities=lambda x: 1 - x[0], max_iterations=1)
+    result = solve(f, x0, inequalities=lambda x: 1 - x[0], max_iterations=1)
     for state in ({}, result, {"kind": "epochs"}):
         with pytest.raises(sp.DataError, match=r"result\.state"):
-            minimize(f, x0, inequalities=lambda x: 1 - x[0], resume=state)
+            solve(f, x0, inequalities=lambda x: 1 - x[0], resume=state)
     with pytest.raises(sp.DataError, match="1 inequalities"):
-        minimize(f, x0, resume=result.state)
+        solve(f, x0, resume=result.state)
     with pytest.raises(sp.DataError, match="5 pairs"):
-        minimize(f, x0, inequalities=lambda x: 1 - x[0], hessian=5, resume=result.state)
+        solve(f, x0, inequalities=lambda x: 1 - x[0], hessian=5, resume=result.state)
     torch.save(result.state, tmp_path / "state.pt")
     state = torch.load(tmp_path / "state.pt", weights_only=True)
-    assert minimize(f, x0, inequalities=lambda x: 1 - x[0], resume=state).success
+    assert solve(f, x0, inequalities=lambda x: 1 - x[0], resume=state).success
 
 
 @pytest.mark.parametrize("limit", range(3, 40, 6))
 def test_a_run_that_a_limit_cut_goes_on_as_if_never_stopped(limit):
     sides = {"inequalities": rosen_suzuki_sides}
-    once = minimize(rosen_suzuki, torch.zeros(4, dtype=torch.float64), **sides)
-    half = minimize(
-        rosen_suzuki, torch.zeros(4, dtype=torch.float64), max_evaluations=limit, **sides
-    )
+    once = solve(rosen_suzuki, torch.zeros(4, dtype=torch.float64), **sides)
+    half = solve(rosen_suzuki, torch.zeros(4, dtype=torch.float64), max_evaluations=limit, **sides)
     assert half.evaluations <= max(limit, 2) + 1
-    rest = minimize(rosen_suzuki, torch.zeros(4, dtype=torch.float64), resume=half.state, **sides)
+    rest = solve(rosen_suzuki, torch.zeros(4, dtype=torch.float64), resume=half.state, **sides)
     assert torch.equal(rest.x, once.x)
 
 
@@ -298,13 +296,13 @@ def test_a_function_may_do_to_x_what_it_likes():
             x.data.clamp_(0)
         return value
 
-    result = minimize(f, of(1, 2))
+    result = solve(f, of(1, 2))
     assert result.success
     assert result.x.numpy() == pytest.approx([-1, -1], abs=1e-6)
 
 
 def test_bounds_hold_in_the_numbers_of_x():
     high, x0 = 0.1, torch.zeros(3)
-    result = minimize(lambda x: -x.sum(), x0, bounds=(None, high))
+    result = solve(lambda x: -x.sum(), x0, bounds=(None, high))
     assert bool((result.x.double() <= high).all())
     assert result.x.numpy() == pytest.approx(0.1, abs=1e-7)

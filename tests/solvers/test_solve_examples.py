@@ -17,7 +17,7 @@ def printed(name, capsys):
 
 @pytest.mark.parametrize(
     "name",
-    ["minimize_rosenbrock", "minimize_sphere", "minimize_dictionary", "minimize_fused_lasso"],
+    ["solve_rosenbrock", "solve_sphere", "solve_dictionary", "solve_fused_lasso"],
 )
 def test_an_example_finds_the_truth(name, capsys):
     out = printed(name, capsys)
@@ -32,7 +32,7 @@ def test_an_example_finds_the_truth(name, capsys):
 
 
 def test_robust_pca_is_proven_by_its_multipliers(capsys):
-    out = printed("minimize_robust_pca", capsys)
+    out = printed("solve_robust_pca", capsys)
     found, least = re.search(rf"^f = {NUMBER}, proven to be no less than {NUMBER}", out).groups()
     assert float(found) == pytest.approx(float(least), rel=1e-6), out
     for what in ("rank", "spikes"):
@@ -43,7 +43,7 @@ def test_robust_pca_is_proven_by_its_multipliers(capsys):
 def test_the_table_of_hock_and_schittkowski(capsys):
     rows = re.findall(
         rf"^hs(\d+) +{NUMBER} +{NUMBER} +{NUMBER}",
-        printed("minimize_hock_schittkowski", capsys),
+        printed("solve_hock_schittkowski", capsys),
         re.MULTILINE,
     )
     assert len(rows) == 12

@@ -14,6 +14,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from tests.training.processes import run_processes
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -140,7 +141,7 @@ def all_trained(rank, world, group, alone):
 
 
 def spawned(kind, world, folder):
-    mp.spawn(worker, args=(world, str(folder), kind), nprocs=world, join=True)
+    run_processes(worker, world, str(folder), kind, count=world)
     return [torch.load(f"{folder}/{kind}-{world}-{rank}.pt") for rank in range(world)]
 
 

@@ -13,7 +13,7 @@ import tempfile
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from tests.training.processes import run_processes
 from torch import nn
 
 from setpoint._core.errors import DataError
@@ -166,7 +166,7 @@ def worker(rank, folder, loop=False):
 
 def found_by_three(loop=False):
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(worker, args=(folder, loop), nprocs=3, join=True)
+        run_processes(worker, folder, loop, count=3)
         return [torch.load(f"{folder}/found-{rank}") for rank in range(3)]
 
 

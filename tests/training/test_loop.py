@@ -16,7 +16,6 @@ from setpoint.solvers import (
     AugmentedLagrangian,
     ExactPenalty,
     FirstOrder,
-    PrimalDual,
     Sqp,
 )
 from setpoint.surrogates import Annealed
@@ -243,7 +242,6 @@ def test_state_goes_to_a_file_and_back(tmp_path):
 def test_every_solver_is_in_the_table():
     assert SOLVERS == {
         "first-order": FirstOrder,
-        "primal-dual": PrimalDual,
         "exact-penalty": ExactPenalty,
         "augmented-lagrangian": AugmentedLagrangian,
         "sqp": Sqp,

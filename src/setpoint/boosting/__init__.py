@@ -40,3 +40,7 @@ __all__ = [
     "Booster",
     "BOOSTERS",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -72,6 +72,16 @@ class TreeEntropy(TreeWorth):
         super().__init__(np.diag(costs)[None], factor)
         self.balanced = class_weight == "balanced"
 
+    @classmethod
+    def for_goal(
+        cls, goal: Goal, task: Task, method: Any, threshold: Threshold, factor: float
+    ) -> TreeEntropy:
+        """The gradients of a run; the goal chooses the threshold afterwards."""
+        del threshold
+        method.lower(goal, task)  # refuses what the method refuses
+        width = 2 if task.kind == "binary" else len(task.classes or ())
+        return cls(width, method.class_weight, factor)
+
     def renew(self, rows: TreeRows) -> None:
         if self.balanced:
             mass = np.bincount(rows.codes, rows.weight, self.width)
@@ -106,6 +116,13 @@ class TreeCosts(TreeWorth):
         alone = self.threshold is not None and shape[0] == 1 and method.multipliers is None
         self.tilting = alone and len(self.multipliers) > 0
         self.tilt = 0.0  #: log c₁/c₀ so far
+
+    @classmethod
+    def for_goal(
+        cls, goal: Goal, task: Task, method: Any, threshold: Threshold, factor: float
+    ) -> TreeCosts:
+        """The gradients of a run."""
+        return cls(goal, task, method, threshold, factor)
 
     def renew(self, rows: TreeRows) -> None:
         if rows.constant:  # nothing is told apart yet

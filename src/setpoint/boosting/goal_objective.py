@@ -21,11 +21,9 @@ from setpoint.boosting.soft_set_gradients import TreeSoftSet
 from setpoint.boosting.tree_rows import TreeGradients, TreeRows, start_score, tree_rows
 from setpoint.expressions import take_groups
 from setpoint.goals import Goal, Task
-from setpoint.methods.costs import Costs
-from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.method import Method
-from setpoint.methods.soft_set import SoftSet
 from setpoint.methods.table import method
+from setpoint.methods.training_hints import TreeGradient
 
 
 class TreeObjective(ABC):
@@ -141,18 +139,20 @@ def tree_gradients(
             "a multiclass task of boosted trees says its three or more classes: "
             "Task.multiclass(range(3)); two classes are Task.binary()"
         )
-    if isinstance(way, Costs):
-        return TreeCosts(goal, task, way, cut, factor)
-    if isinstance(way, SoftSet):
-        return TreeSoftSet(goal, task, way, factor)
-    if isinstance(way, CrossEntropy):
-        way.lower(goal, task)
-        width = 2 if task.kind == "binary" else len(task.classes or ())
-        return TreeEntropy(width, way.class_weight, factor)
-    raise KindError(
-        f'method="{way.name}" has no gradient for trees; take "costs", "soft-set" or '
-        '"cross-entropy"'
-    )
+    kind = way.hints.tree_gradient
+    if kind is None:
+        raise KindError(
+            f'method="{way.name}" has no gradient for trees; take "costs", "soft-set" or '
+            '"cross-entropy"'
+        )
+    return TREE_GRADIENTS[kind].for_goal(goal, task, way, cut, factor)
+
+
+TREE_GRADIENTS: dict[TreeGradient, Any] = {
+    TreeGradient.LOG_LOSS: TreeEntropy,
+    TreeGradient.COSTS: TreeCosts,
+    TreeGradient.SOFT_SET: TreeSoftSet,
+}
 
 
 def _first(group: Any) -> Any:

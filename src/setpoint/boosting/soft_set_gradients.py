@@ -46,6 +46,14 @@ class TreeSoftSet(TreeGradients):
         self.table = np.zeros(self.program.shape)
         self.multipliers = self.program.start.double().numpy().copy()
 
+    @classmethod
+    def for_goal(
+        cls, goal: Goal, task: Task, method: Any, threshold: Any, factor: float
+    ) -> TreeSoftSet:
+        """The gradients of a run; soft decisions need no best threshold."""
+        del threshold
+        return cls(goal, task, method, factor)
+
     @property
     def prices(self) -> np.ndarray:
         return self.table.mean(0).reshape(self.program.cells.shape)

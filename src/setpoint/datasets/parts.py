@@ -167,6 +167,7 @@ def _made(
     way: Parting,
     wanted: int,
     notes: list[str],
+    by_user: str = "",
 ) -> Parts:
     """Say how the rows were parted; without a fold that can be, fit and hold the same rows."""
     kept = f"{len(certify):,} of {len(certify) + len(rest):,} rows kept to certify, "
@@ -177,7 +178,7 @@ def _made(
             f"{len(rest):,} rows are too few to be parted, or too few of them are of a class: the "
             "operating point is chosen on the rows the model was fitted on, which flatters it."
         )
-        how = f"{kept}{len(rest):,} fitted on and tuned on alike."
+        how = f"{kept}{len(rest):,} fitted on and tuned on alike{by_user}."
         return Parts(((rest, rest),), certify, how, tuple(notes))
     if len(made) < wanted:
         notes.append(
@@ -197,7 +198,7 @@ def _made(
         work = f"{len(rest):,} in {len(made)} folds that each tune on what comes later"
     else:
         work = f"{len(rest):,} cross-fitted in {len(made)} folds"
-    return Parts(made, certify, f"{kept}{work}, {way.how}.", tuple(notes))
+    return Parts(made, certify, f"{kept}{work}, {way.how}{by_user}.", tuple(notes))
 
 
 def _by_user(split: Any, way: Parting, codes: np.ndarray, folds: int) -> Parts:
@@ -226,8 +227,8 @@ def _by_user(split: Any, way: Parting, codes: np.ndarray, folds: int) -> Parts:
         _say_rare(codes, {"train": train, "tune": tune, "certify": certify}, notes)
         return Parts(((train, tune),), certify, how, tuple(notes))
     _say_rare(codes, {"certify": certify}, notes)
-    made = _made(way.folds(train, folds), certify, train, way, folds, notes)
-    return Parts(made.folds, certify, f"{made.how[:-1]}; certify rows by the user.", made.notes)
+    made = way.folds(train, folds)
+    return _made(made, certify, train, way, folds, notes, "; certify rows by the user")
 
 
 def _words(names: Any) -> tuple[np.ndarray, list[str]]:

@@ -15,9 +15,10 @@ from setpoint.decisions.quantities.bootstrap import resampled
 from setpoint.decisions.quantities.from_expression import quantity
 from setpoint.decisions.quantities.prevalence import at_prevalence
 from setpoint.decisions.quantities.quantity import Quantity
+from setpoint.decisions.quantities.rate_names import rate_name
 from setpoint.expressions import Columns, Constraint, Domain, Expression
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
-from setpoint.goals import Goal, check, lower
+from setpoint.goals import Goal, check
 from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Certificate, Evidence, Finding
 from setpoint.rules.decision_rule import DecisionRule, declared
 from setpoint.rules.rule import OperatingPoint, applied
@@ -99,10 +100,50 @@ def certify(
         raise KindError(
             f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
         )
-    goal = lower(check(Goal.of(goal), rule.task))
+    goal = check(Goal.of(goal), rule.task).lowered
     columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
     if weight_bound is not None:
         check_weights(columns, weight_bound)
+    certificate = certify_columns(
+        goal,
+        rule,
+        columns,
+        delta,
+        weight_bound=weight_bound,
+        prevalence=_range(prevalence),
+        seen=fingerprints(seen),
+    )
+    if out_of_fold:
+        return as_figures(certificate, _OUT_OF_FOLD, out_of_fold=True)
+    return certificate
+
+
+def certify_columns(
+    goal: Goal,
+    rule: OperatingPoint,
+    columns: Columns,
+    delta: float,
+    *,
+    weight_bound: float | None = None,
+    prevalence: tuple[float, ...] = (),
+    seen: Sequence[Fingerprint] = (),
+) -> Certificate:
+    """:func:`certify` of rows that are checked, on the host, and hold the rule's decisions.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered, and checked against the task.
+    rule : OperatingPoint
+        Remembers the rows where it is a :class:`DecisionRule`.
+    columns : Columns
+        As :func:`setpoint.rules.rule.with_decisions` gives them.
+    delta : float
+        1 − confidence.
+    weight_bound, prevalence
+        As for :func:`certify`; the prevalence as a pair.
+    seen : sequence of Fingerprint
+    """
     rows = Fingerprint.of(columns)
     if isinstance(rule, DecisionRule):
         own = () if rule.chosen_on is None else (rule.chosen_on,)
@@ -113,25 +154,35 @@ def certify(
             "certify rows",
             _WAY.format(how="to certify this rule, or as its reference"),
         )
-    refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
+    refuse_seen(rows, seen, "certify rows", USED_BEFORE)
     also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
     columns = replace(columns, task=declared(goal, columns, also))
-    made = examine(goal, rule, columns, rows, delta, weight_bound, _range(prevalence))
+    certificate = examine(goal, rule, columns, rows, delta, weight_bound, prevalence)
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
-    return as_figures(made, _OUT_OF_FOLD, " on out-of-fold rows") if out_of_fold else made
+    return certificate
 
 
-def as_figures(made: Certificate, words: str, where: str = "") -> Certificate:
+def as_figures(certificate: Certificate, words: str, *, out_of_fold: bool = False) -> Certificate:
     """The same figures, of which none is a proof; ``words`` say why."""
     findings = tuple(
-        replace(f, verdict=NOT_PROVEN, exact=False, how=f"{f.how}{where}", needed=None)
-        if f.verdict == PROVEN or where
+        replace(
+            f,
+            verdict=NOT_PROVEN,
+            exact=False,
+            how=f"{f.how} on out-of-fold rows" if out_of_fold else f.how,
+            needed=None,
+            out_of_fold=out_of_fold,
+        )
+        if f.verdict == PROVEN or out_of_fold
         else f
-        for f in made.findings
+        for f in certificate.findings
     )
     return replace(
-        made, verdict=_verdict([f.verdict for f in findings]), findings=findings, assumption=words
+        certificate,
+        verdict=_verdict([f.verdict for f in findings]),
+        findings=findings,
+        assumption=words,
     )
 
 
@@ -173,7 +224,7 @@ def examine(
     findings = []
     for constraint in goal.constraints:
         subject = subject_of(constraint, columns, weight_bound, prevalence, point)
-        found = _finding(constraint, subject, delta, len(goal.constraints), columns.size)
+        found = _finding(constraint, subject, delta, len(goal.constraints), columns)
         proven = chosen_among and found.verdict == PROVEN
         findings.append(_no_more(found) if proven else found)
     objective = goal.objective.expand(Domain(columns))
@@ -267,7 +318,7 @@ def _finding(
     subject: tuple[Quantity, float],
     delta: float,
     several: int,
-    size: int,
+    columns: Columns,
 ) -> Finding:
     found, asked = subject
     if constraint.op == "==":
@@ -284,7 +335,7 @@ def _finding(
     verdict = PROVEN if proven else REFUTED if refuted else NOT_PROVEN
     needed = None
     if verdict == NOT_PROVEN and constraint.op != "==":
-        needed = rows_needed(found, constraint.op, asked, delta, size)
+        needed = rows_needed(found, constraint.op, asked, delta, columns.size)
     return Finding(
         constraint=str(constraint),
         verdict=verdict,
@@ -295,9 +346,23 @@ def _finding(
         other=float(other),
         how=found.how,
         exact=found.exact,
-        evidence=tuple(dict.fromkeys(Evidence(r.name, r.k, r.n) for r in found.rates)),
+        evidence=_evidence(constraint, found, columns),
         needed=needed,
     )
+
+
+def _evidence(constraint: Constraint, found: Quantity, columns: Columns) -> tuple[Evidence, ...]:
+    """The rows behind each rate, by the name of its metric and its part of the rows."""
+    left = str(constraint.left)
+    if len(found.rates) == 1:
+        return (Evidence(name=left, k=found.rates[0].k, n=found.rates[0].n),)
+    rows = []
+    for number, rate in enumerate(found.rates, 1):
+        known = rate_name(rate, columns)
+        name = f"{left}, part {number}" if known is None else str(known)
+        part = "" if known is None else known.part
+        rows.append(Evidence(name=name, k=rate.k, n=rate.n, part=part))
+    return tuple(dict.fromkeys(rows))
 
 
 def _verdict(verdicts: list[str]) -> str:

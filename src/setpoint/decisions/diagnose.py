@@ -35,8 +35,8 @@ from setpoint.decisions.sensitivity.value_function import (
     Searched,
     landscape,
 )
-from setpoint.expressions import Expression, Label, Task, take_in
-from setpoint.goals import Goal, check, lower
+from setpoint.expressions import Columns, Expression, Label, Task, take_in
+from setpoint.goals import Goal, check
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.table import choose, kind_for, refuse_one_class
 from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
@@ -113,13 +113,17 @@ class Diagnosis:
     unproven: str
     frontier: Frontier | None
 
-    def told(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[tuple[str, str]]:
         """Pairs of a label and a sentence, the verdict first."""
-        return _rows(self)
+        return [*_goal_facts(self), *self.proof_facts()]
+
+    def proof_facts(self) -> list[tuple[str, str]]:
+        """The nearest goal that can be proven, and the rows that a proof takes."""
+        return _proof_facts(self)
 
     def lines(self) -> list[str]:
         """The same as a block of text."""
-        (verdict, first), *rest = self.told()
+        (verdict, first), *rest = self.facts()
         lines, before = [f"{verdict:<{_HEAD}}{first}"], None
         for label, words in rest:
             shown = "" if label == before else label
@@ -193,8 +197,8 @@ def _price_from(data: Mapping[str, Any]) -> Price:
 # --- words --------------------------------------------------------------------------------------
 
 
-def _rows(found: Diagnosis) -> list[tuple[str, str]]:
-    """Pairs of a label and a sentence, the verdict first."""
+def _goal_facts(found: Diagnosis) -> list[tuple[str, str]]:
+    """Whether the goal is met, what is near, what binds, and what it costs."""
     rows = [_verdict(found)]
     if found.feasible and found.behind < ENOUGH and found.goal.constraints:
         rows.append(("few rows", _thin(found)))
@@ -204,7 +208,6 @@ def _rows(found: Diagnosis) -> list[tuple[str, str]]:
     for price in found.prices:
         label = "price" if found.feasible else "price there"
         rows += [(label, words) for words in price.sentences()]
-    rows += _proof_lines(found)
     return rows
 
 
@@ -235,7 +238,7 @@ def _near(goal: Goal, near: NearestGoal) -> str:
     return f"{listing(near.relaxed)}, each {100 * near.share:.2g}% off at most, at {there}"
 
 
-def _proof_lines(found: Diagnosis) -> list[tuple[str, str]]:
+def _proof_facts(found: Diagnosis) -> list[tuple[str, str]]:
     rows = []
     if found.provable is not None:
         rows.append(("nearest provable", _provable(found, found.provable)))
@@ -323,28 +326,45 @@ def diagnose(
     if fresh is not None and (not isinstance(fresh, int) or isinstance(fresh, bool) or fresh < 1):
         raise DataError(f"fresh is a number of rows, 1 or more; got {fresh!r}")
     task = Task.make(task, positive)
-    goal = lower(check(Goal.of(goal), task))
-    chosen = kind_for(goal, task.kind, kind)
+    goal = check(Goal.of(goal), task).lowered
+    kind = kind_for(goal, task.kind, kind)
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
         task, y_true, scores=scores, sample_weight=sample_weight, group=group
     ).on_host()
     refuse_one_class(columns)
-    rule = choose(goal, columns, chosen, by)
-    land = landscape(goal, columns, chosen, by)
-    given = {"confidence": 1 - delta, "power": float(power)}
-    return _diagnosis(land, rule, chosen, fresh or columns.size, delta, given)
+    return diagnose_columns(goal, columns, kind, by, delta=delta, fresh=fresh, power=float(power))
 
 
-def _diagnosis(
-    land: Along | Searched,
-    rule: DecisionRule,
+def diagnose_columns(
+    goal: Goal,
+    columns: Columns,
     kind: str,
-    fresh: int,
+    by: str | None = None,
+    *,
     delta: float,
-    given: dict[str, float],
+    fresh: int | None = None,
+    power: float = POWER,
 ) -> Diagnosis:
+    """:func:`diagnose` of rows that are checked and on the host.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered, and checked against the task.
+    columns : Columns
+        Labels and scores, of more than one class.
+    kind, by
+        As for :func:`setpoint.rules.table.choose`.
+    delta : float
+        1 − confidence.
+    fresh, power
+        As for :func:`diagnose`.
+    """
+    rule = choose(goal, columns, kind, by)
+    land = landscape(goal, columns, kind, by)
+    fresh = columns.size if fresh is None else fresh
     asked = tuple(a.cap for a in land.asked)
     solid = rule.feasible and (not asked or land.best(asked, solid=True) is not None)
     near = () if solid or rule.value is None else nearest_goals(land, asked)
@@ -352,7 +372,6 @@ def _diagnosis(
     met = rule.feasible or bool(near)
     caps = caps_of(land, at)
     costs = prices(land, caps) if met else ()
-    power = given["power"]
     provable, labels, unproven = _proof(land, at, caps if met else None, fresh, delta, power)
     return Diagnosis(
         goal=land.goal,
@@ -373,7 +392,8 @@ def _diagnosis(
         labels=labels,
         unproven=unproven,
         frontier=rule.frontier,
-        **given,
+        confidence=1 - delta,
+        power=power,
     )
 
 

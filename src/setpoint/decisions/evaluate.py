@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from setpoint.expressions import Ratio, measure
+from setpoint.expressions import Columns, Ratio, measure
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule
@@ -89,7 +89,12 @@ def evaluate(
     >>> print(sp.evaluate(rule, [0, 1, 1], [0.5, 0.6, 0.2]))
     recall 0.5, precision >= 0.7 BROKEN (0.5) on 3 rows.
     """
-    columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
+    given = {"sample_weight": sample_weight, "group": group, "query": query}
+    return evaluate_columns(rule, applied(rule, y_true, scores, **given))
+
+
+def evaluate_columns(rule: DecisionRule, columns: Columns) -> Evaluation:
+    """:func:`evaluate` of rows that are checked, on the host, and hold the rule's decisions."""
     problem = GoalOnRows.ground(rule.goal, columns)
     point = problem.judge(columns)
     value = point.value

@@ -229,7 +229,10 @@ class Monitor:
         """Feed labelled rows, in the order they came; returns what is known now."""
         point = self.certificate.point
         more = {"sample_weight": sample_weight, "group": group}
-        columns = applied(point, y_true, scores, positives=False, **more)
+        return self.update_columns(applied(point, y_true, scores, positives=False, **more))
+
+    def update_columns(self, columns: Columns) -> MonitorReport:
+        """Feed rows that are checked, on the host, and hold the rule's decisions."""
         rows = self._refuse(columns)
         every = [watch for _, watches, _ in self._watches for watch in watches]
         values = [watch.claim.values(columns) for watch in every]  # what may fail fails here

@@ -15,7 +15,7 @@ from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.decisions.quantities.rate import Rate
 from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
-from setpoint.goals import Goal, check, lower
+from setpoint.goals import Goal, check
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.table import choose, kind_for, refuse_one_class
 from setpoint.rules.tradeoff_curve import number_to
@@ -198,35 +198,73 @@ def plan(
     if not is_real(power) or not 0.5 <= power < 1:
         raise DataError(f"power is a number from 0.5 to below 1; got {power!r}")
     task = Task.make(task, positive) if rule is None else rule.task
-    goal = lower(check(Goal.of(goal), task))
+    goal = check(Goal.of(goal), task).lowered
     if not goal.constraints:
         raise GoalError(f'"{goal}" has no constraint to prove; add one to plan for')
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(task, y_true, scores=scores, group=group).on_host()
     refuse_one_class(columns)
-    chosen = kind_for(goal, task.kind, kind if rule is None else _kind(rule))
-    if chosen == "top-k":
+    kind = kind_for(goal, task.kind, kind if rule is None else _kind(rule))
+    return plan_columns(
+        goal,
+        columns,
+        kind,
+        rule=rule,
+        by=by,
+        head=head,
+        seed=random_state,
+        delta=delta,
+        power=float(power),
+    )
+
+
+def plan_columns(
+    goal: Goal,
+    columns: Columns,
+    kind: str,
+    *,
+    rule: DecisionRule | None = None,
+    by: str | None = None,
+    head: Any = None,
+    seed: int = 0,
+    delta: float,
+    power: float = POWER,
+) -> Plan:
+    """:func:`plan` of rows that are checked and on the host.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered, checked against the task, with a constraint.
+    columns : Columns
+        Labels and scores, of more than one class.
+    kind, by, head, seed
+        As for :func:`setpoint.rules.table.choose`.
+    rule, power
+        As for :func:`plan`.
+    delta : float
+        1 − confidence.
+    """
+    if kind == "top-k":
         raise GoalError(
             "the first k of other rows are another rule, so a top-k rule proves nothing"
         )
     if rule is None:
-        rule = choose(goal, columns, chosen, by, head, random_state)
+        rule = choose(goal, columns, kind, by, head, seed)
     else:
         by = rule.confidence if rule.kind == "abstain" else rule.by
         head = list(rule.norms) or None
-    sizes = [columns.size] if chosen == "offsets" else _SPREAD * columns.size
+    sizes = [columns.size] if kind == "offsets" else _SPREAD * columns.size
     path = [
         option
         for size in sizes
-        for option in margin_path(
-            goal, columns, chosen, by, head, random_state, delta, max(int(size), 10)
-        )
+        for option in margin_path(goal, columns, kind, by, head, seed, delta, max(int(size), 10))
     ]
     return Plan(
         goal=goal,
         confidence=1 - delta,
-        power=float(power),
+        power=power,
         size=columns.size,
         point=rule.operating_point(),
         needs=_needs(goal, rule, columns, delta, power),

@@ -24,7 +24,7 @@ from setpoint.decisions.comparison import Comparison, Contender, Difference, ver
 from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.constraint import SLACK
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.rule import OperatingPoint, with_decisions
 
@@ -114,7 +114,7 @@ class Bout:
     @classmethod
     def of(cls, goal: Goal, entrants: Sequence[Entrant], fold: np.ndarray, seed: int = 0) -> Bout:
         """Judge entrants on all rows, and on rows drawn from them."""
-        goal = lower(goal)
+        goal = goal.lowered
         judge = _Judge(goal, [e.columns for e in entrants])
         units, where, count = _units(goal, [e.columns for e in entrants], fold)
         random = np.random.default_rng(seed)

@@ -9,10 +9,10 @@ from typing import Any
 from setpoint._core.errors import KindError
 from setpoint._core.words import listing
 from setpoint.decisions.certify import USED_BEFORE, check_weights, fingerprints
-from setpoint.decisions.proof.fixed_sequence import prove as with_proof
+from setpoint.decisions.proof.fixed_sequence import prove_columns
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
-from setpoint.goals import Goal, check, lower
+from setpoint.goals import Goal, check
 from setpoint.rules.decision_rule import DecisionRule, groups_of
 from setpoint.rules.table import choose, kind_for, refuse_one_class
 from setpoint.statistics.binomial import check_confidence
@@ -98,7 +98,7 @@ def tune(
     goal = Goal.of(goal)
     task = Task.make(task, positive)
     check(goal, task)
-    chosen = kind_for(goal, task.kind, kind)
+    kind = kind_for(goal, task.kind, kind)
     if not isinstance(random_state, int) or random_state < 0:
         raise KindError(f"random_state is a whole number, 0 or more; got {random_state!r}")
     if scores is None:
@@ -108,25 +108,55 @@ def tune(
     ).on_host()
     if task.kind != "ranking":
         refuse_one_class(columns)
-    if prove is not None:
-        delta = check_confidence(prove)
-        rows = Fingerprint.of(columns)
-        refuse_seen(rows, fingerprints(seen), "certify rows", USED_BEFORE)
-        if weight_bound is not None:
-            check_weights(columns, weight_bound)
-        known = _reference(goal, reference, columns, rows)
-        options = (chosen, by, head, random_state)
-        return with_proof(lower(goal), columns, known, delta, *options, weight_bound)
-    given = {"reference": reference, "weight_bound": weight_bound, "seen": tuple(seen) or None}
-    for name, what in given.items():
-        if what is not None:
-            raise KindError(f"{name}= belongs to prove=, the confidence of the proof")
-    rule = choose(goal, columns, chosen, by, head, random_state)
+    if prove is None:
+        used = tuple(seen) or None
+        for_proof = {"reference": reference, "weight_bound": weight_bound, "seen": used}
+        for name, option in for_proof.items():
+            if option is not None:
+                raise KindError(f"{name}= belongs to prove=, the confidence of the proof")
+        return tune_columns(goal, columns, kind, by, head, random_state)
+    delta = check_confidence(prove)
+    refuse_seen(Fingerprint.of(columns), fingerprints(seen), "certify rows", USED_BEFORE)
+    if weight_bound is not None:
+        check_weights(columns, weight_bound)
+    return prove_columns(
+        goal.lowered,
+        columns,
+        _reference(goal, reference, columns),
+        delta,
+        kind,
+        by,
+        head,
+        random_state,
+        weight_bound,
+    )
+
+
+def tune_columns(
+    goal: Goal,
+    columns: Columns,
+    kind: str,
+    by: str | None = None,
+    head: Any = None,
+    seed: int = 0,
+) -> DecisionRule:
+    """:func:`tune` without proof, of rows that are checked and on the host.
+
+    Parameters
+    ----------
+    goal : Goal
+        Checked against the task.
+    columns : Columns
+        Labels and scores, of more than one class.
+    kind, by, head, seed
+        As for :func:`setpoint.rules.table.choose`.
+    """
+    rule = choose(goal, columns, kind, by, head, seed)
     return replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns))
 
 
-def _reference(goal: Goal, reference: Any, columns: Columns, rows: Fingerprint) -> Columns:
-    """The reference rows, checked; none of them may be among the certify rows."""
+def _reference(goal: Goal, reference: Any, columns: Columns) -> Columns:
+    """The reference rows, checked."""
     if reference is None:
         raise KindError(
             "prove= needs reference=(y, scores): rows the order of the tests comes from, such as "
@@ -140,14 +170,8 @@ def _reference(goal: Goal, reference: Any, columns: Columns, rows: Fingerprint) 
         raise KindError(f"the reference rows lack {names}: reference=(y, scores, group)")
     if scores is None:
         raise KindError("reference is a tuple (y, scores); the scores are None")
-    made = take_in(columns.task, y, scores=scores, group=group[0] if group else None).on_host()
-    if made.task.kind != "ranking":
-        refuse_one_class(made)
-    refuse_seen(
-        rows,
-        [Fingerprint.of(made)],
-        "certify rows",
-        "as reference; the order of the tests has to come from other rows, such as the training or "
-        "the tune rows",
-    )
-    return made
+    group = group[0] if group else None
+    rows = take_in(columns.task, y, scores=scores, group=group).on_host()
+    if rows.task.kind != "ranking":
+        refuse_one_class(rows)
+    return rows

@@ -26,7 +26,7 @@ from setpoint.fit.regression.regression_targets import columns_of, read_targets,
 from setpoint.fit.storage import load_regressor, save_regressor
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, check
-from setpoint.methods import Errors
+from setpoint.methods.table import trains_real_targets
 from setpoint.rules.goal_on_rows import GoalOnRows
 
 logger = logging.getLogger("setpoint")
@@ -222,7 +222,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         if isinstance(method, str) and method not in METHODS:
             hint = did_you_mean(method, METHODS, f"choose from {listing(METHODS)}.")
             raise KindError(f"method={method!r}: {hint}")
-        if not isinstance(method, str | Errors):
+        if not isinstance(method, str) and not trains_real_targets(method):
             raise KindError(f"method={method!r}: one of {listing(METHODS)}, or Errors(…)")
         if isinstance(model, str) and model not in MODELS:
             hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")

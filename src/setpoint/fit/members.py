@@ -36,7 +36,7 @@ from setpoint.fit.network.goal_network import (
 from setpoint.fit.scikit_members import fit_classifier
 from setpoint.fit.training_data import Job
 from setpoint.goals import Task
-from setpoint.methods import Implicit, Method
+from setpoint.methods import Method
 
 INNER = 0.1  #: share of a fold's rows that stop a network where the held rows must not
 MANY = 10_000  #: rows from which trees are worth several threads
@@ -74,6 +74,10 @@ class Member(ABC):
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         """Fit on some rows; the held ones are scored afterwards, and may stop a network alone."""
 
+    def seconds(self, rows: int, width: int) -> float:
+        """About how long one fit takes on one core of a common machine."""
+        return 0.1 + 1e-6 * rows * max(width, 1)
+
     def mark(self) -> str:
         """What a part that was kept must agree in to be taken up."""
         return repr(self)
@@ -89,6 +93,9 @@ class LinearMember(Member):
     @property
     def name(self) -> str:
         return "linear"
+
+    def seconds(self, rows: int, width: int) -> float:
+        return 0.05 + 1e-7 * rows * max(width, 1)
 
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         del held
@@ -140,6 +147,10 @@ class TreesMember(Member):
     @property
     def name(self) -> str:
         return self.label
+
+    def seconds(self, rows: int, width: int) -> float:
+        del width
+        return self.trees / 100 * (0.2 + 5e-6 * rows)
 
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         del held
@@ -196,10 +207,16 @@ class Network(Member):
     @property
     def name(self) -> str:
         own = self.model if isinstance(self.model, str) else type(self.model).__name__
-        return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
+        return f"{own} + {self.method.name}" if self.method.hints.goal_driven else own
+
+    def seconds(self, rows: int, width: int) -> float:
+        s = self.settings
+        steps = s.steps if s.steps is not None else s.epochs * max(16, rows // 1024) // 2
+        steps = min(steps, max(600, 15_000_000 // max(rows, 1)))
+        return self.method.hints.step_cost * (0.3 + steps * (1.6e-3 + 2e-5 * width))
 
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
-        task, named = _grouped(job, self.method.by if isinstance(self.method, Implicit) else None)
+        task, named = _grouped(job, self.method.threshold_group)
         device = device_of(job.device)
         if self.apart:
             inner = split(job.target[fit], INNER, job.seed + fold)
@@ -277,7 +294,7 @@ class GivenMember(Member):
     @property
     def name(self) -> str:
         own = type(self.model).__name__
-        return own if self.method.name == "cross-entropy" else f"{own} + {self.method.name}"
+        return f"{own} + {self.method.name}" if self.method.hints.goal_driven else own
 
     def __repr__(self) -> str:
         return f"Given({self.model.__class__!r}, {self.model.get_params()!r}, {self.method!r})"

@@ -23,7 +23,7 @@ from setpoint.fit.members import (
 )
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.goals import Goal, Task, lower
-from setpoint.methods import CrossEntropy, Implicit, Lagrangian, Method, SoftSet, method
+from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
 from setpoint.training.events import TrainingEvent
 
@@ -137,9 +137,10 @@ class FitRequest:
         """One kind of model, or one method on the built-in networks, with its referee."""
         if self.model == "auto":  # a method was named: the network it trains
             return replace(self, model="mlp")._one(task)
-        if self.method not in ("auto", "cross-entropy"):
-            name = method(self.method).name
-            kind = name if name in ("costs", "soft-set") else "costs"
+        if self.method != "auto" and method(self.method) != CrossEntropy():
+            chosen = method(self.method)
+            name = chosen.name
+            kind = "costs" if chosen.hints.tree_gradient is None else name
             raise KindError(
                 f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
                 f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r}); "
@@ -162,8 +163,8 @@ class FitRequest:
             else GivenMember(self.model, chosen)
         )
         members, why, plain, notes = [main], ["the model"], (main.name,), ()
-        if self.compare and not isinstance(chosen, CrossEntropy) and isinstance(main, Network):
-            same = self._network(self.model, CrossEntropy())
+        if self.compare and chosen.hints.goal_driven and isinstance(main, Network):
+            same = self._network(self.model, CrossEntropy(), beside=True)
             members.append(same)
             plain = (same.name,)
         if self.compare and self.table:
@@ -179,9 +180,10 @@ class FitRequest:
 
     def _chosen(self) -> Method:
         chosen = method("cross-entropy" if self.method == "auto" else self.method)
-        if isinstance(chosen, Implicit) and chosen.by and self.kind != "per-group":
+        by = chosen.threshold_group
+        if by is not None and self.kind != "per-group":
             raise KindError(
-                f'{chosen.name} with by="{chosen.by}" trains a threshold for each group, which has '
+                f'{chosen.name} with by="{by}" trains a threshold for each group, which has '
                 'to be known when a decision is made: say so, kind="per-group"'
             )
         return chosen
@@ -206,9 +208,9 @@ class FitRequest:
             return TreesMember(trees=200, rate=0.05, extra=True, label="extra trees")
         if model == "slow trees":
             return TreesMember(trees=600, rate=0.02, leaves=15, label="slow trees")
-        if model == "linear" and isinstance(by, CrossEntropy):
+        plain = not by.hints.goal_driven
+        if model == "linear" and plain:
             return LinearMember()
-        plain = isinstance(by, CrossEntropy)
         settings = replace(
             self.settings,
             epochs=0,  # by the number of rows
@@ -222,12 +224,12 @@ class FitRequest:
         )
         return Network(model, by, settings, self.hidden, self.dropout, apart=True)
 
-    def _network(self, model: Any, by: Method) -> Network:
+    def _network(self, model: Any, by: Method, beside: bool = False) -> Network:
         pace = 10.0 if isinstance(model, str) and model == "linear" else 1.0
         settings = replace(self.settings, pace=pace)
         if self._folds(False) > 1:  # folds are kept whole, each in its own file
             settings = replace(settings, checkpoint=None)
-        if not isinstance(by, type(self._chosen())):
+        if beside:
             settings = replace(settings, checkpoint=_beside(settings.checkpoint))
         return Network(
             model,
@@ -280,13 +282,18 @@ class FitPlan:
     ) -> FitPlan:
         """The plan of a recipe on parted rows."""
         train = len(parts.train)
-        seconds = sum(_seconds(m, train, width, len(parts.folds)) for m in recipe.members)
+        seconds = len(parts.folds) * sum(m.seconds(train, width) for m in recipe.members)
         rows = counts_of(parts, target)
         members = tuple((m.name, w) for m, w in zip(recipe.members, recipe.why, strict=True))
         return cls(goal, rows, members, len(parts.folds), parts.how, seconds)
 
-    def lines(self) -> list[str]:
-        """The plan in words, a line for each link of the chain."""
+    @property
+    def tuned_on_fitted_rows(self) -> bool:
+        """Whether the rule is chosen on the rows that models are fitted on, for want of rows."""
+        return self.folds == 1 and "tune" not in self.rows
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Pairs of a label and words, one for each link of the chain."""
         shown = []
         for part, (n, positives) in self.rows.items():
             some = "" if positives is None else f" ({positives:,} positive)"
@@ -297,13 +304,17 @@ class FitPlan:
         reasons = [f"{n}: {why}" for n, why in self.members if why not in _USUAL]
         model = " + ".join(chosen) if len(chosen) == 1 else f"{listing(chosen)} → stack"
         return [
-            f"goal     {self.goal}",
-            f"rows     {' · '.join(shown)}; {self.how}",
-            f"models   {model}, {folds}",
-            *([f"why      {'; '.join(reasons)}"] if reasons else []),
-            *([f"referee  {listing(beside)} beside it"] if beside else []),
-            f"time     {duration(self.seconds)}",
+            ("goal", str(self.goal)),
+            ("rows", f"{' · '.join(shown)}; {self.how}"),
+            ("models", f"{model}, {folds}"),
+            *([("why", "; ".join(reasons))] if reasons else []),
+            *([("referee", f"{listing(beside)} beside it")] if beside else []),
+            ("time", duration(self.seconds)),
         ]
+
+    def lines(self) -> list[str]:
+        """The same as lines of text, the labels in a column."""
+        return [f"{label:<{_LABEL}}{words}" for label, words in self.facts()]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -338,6 +349,7 @@ class FitPlan:
             raise FileError(f"this plan is damaged: {error!r}") from error
 
 
+_LABEL = 9  #: width of the column of labels
 _USUAL = ("always", "for the referee", "the model")
 
 
@@ -356,22 +368,6 @@ def count(target: np.ndarray, rows: Sequence[int] | np.ndarray) -> tuple[int, in
     some = target[rows]
     binary = target.ndim == 1 and target.max(initial=0) <= 1
     return len(some), int(some.sum()) if binary else None
-
-
-def _seconds(member: Member, rows: int, width: int, folds: int) -> float:
-    """About how long a member takes on one core of a common machine."""
-    cells = rows * max(width, 1)
-    if isinstance(member, LinearMember):
-        return folds * (0.05 + 1e-7 * cells)
-    if isinstance(member, TreesMember):
-        return folds * member.trees / 100 * (0.2 + 5e-6 * rows)
-    if isinstance(member, Network):
-        twice = 2 if isinstance(member.method, SoftSet | Implicit | Lagrangian) else 1
-        s = member.settings
-        steps = s.steps if s.steps is not None else s.epochs * max(16, rows // 1024) // 2
-        steps = min(steps, max(600, 15_000_000 // max(rows, 1)))
-        return folds * twice * (0.3 + steps * (1.6e-3 + 2e-5 * width))
-    return folds * (0.1 + 1e-6 * cells)
 
 
 def duration(seconds: float) -> str:

@@ -20,17 +20,20 @@ import numpy as np
 
 from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts
-from setpoint.decisions import Certificate, DecisionRule, Fingerprint, certify, evaluate, tune
-from setpoint.decisions.certify import as_figures, examine
+from setpoint.decisions import Certificate, DecisionRule, Fingerprint
+from setpoint.decisions.certify import as_figures, certify_columns, examine
 from setpoint.decisions.comparison import Comparison
+from setpoint.decisions.evaluate import evaluate_columns
+from setpoint.decisions.proof.fixed_sequence import prove_columns
 from setpoint.decisions.proof.safety_margin import MARGIN, cautious
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
+from setpoint.decisions.tune import tune_columns
 from setpoint.expressions import AtK, Columns, take_in
 from setpoint.fit.cross_fitting import Portfolio
 from setpoint.fit.plan import RuleChoice
 from setpoint.fit.stack import Stack, fit_stack
 from setpoint.fit.training_data import SOME, Job
-from setpoint.goals import Goal, Task, lower, symmetric
+from setpoint.goals import Goal, Task, symmetric
 from setpoint.rules.decision_rule import declared, groups_of
 from setpoint.rules.one_threshold import quick_point
 from setpoint.rules.rule import with_decisions
@@ -41,12 +44,8 @@ from setpoint.rules.table import choose, kind_for, refuse_one_class
 
 def choose_rule(
     goal: Goal,
-    task: Task,
-    y_true: np.ndarray,
-    scores: np.ndarray,
+    columns: Columns,
     *,
-    sample_weight: Any,
-    group: Any,
     kind: str | None,
     seed: int,
     margin: float = MARGIN,
@@ -58,22 +57,19 @@ def choose_rule(
     plain argmax are left only for something better; a goal that judges the ranking alone leaves the
     threshold open, and ½ is taken.
     """
-    goal = lower(goal)
-    given = {"sample_weight": sample_weight, "group": group}
-    columns = take_in(task, y_true, scores=scores, **given).on_host()
+    goal = goal.lowered
     if ranks_only(goal):
         value = quick_point(goal, columns).value
         note = Note(
             NoteCode.RANKING_ONLY,
             f'"{goal}" judges the ranking and leaves the threshold open: ½ is taken',
         )
-        rule = _usual(goal, task, len(y_true), value)
+        rule = _usual(goal, columns.task, columns.size, value)
         return replace(rule, chosen_on=Fingerprint.of(columns)), (note,)
-    if not goal.constraints or margin == 0:
-        rule = tune(goal, y_true, scores, **given, task=task, kind=kind, random_state=seed)
-        return _plainest(goal, rule, y_true, scores, given), ()
-    kind = kind_for(goal, task.kind, kind)
+    kind = kind_for(goal, columns.task.kind, kind)
     refuse_one_class(columns)
+    if not goal.constraints or margin == 0:
+        return _plainest(goal, tune_columns(goal, columns, kind, seed=seed), columns), ()
     by = next(iter(columns.groups)) if kind == "per-group" and len(columns.groups) == 1 else None
     rule, share = cautious(goal, columns, kind, by=by, seed=seed, margin=margin)
     notes = ()
@@ -90,22 +86,23 @@ def ranks_only(goal: Goal) -> bool:
     return goal.objective.needs() <= {"scores"} and not goal.constraints and not top
 
 
-def _plainest(goal: Goal, rule: DecisionRule, y: Any, scores: Any, given: Any) -> DecisionRule:
+def _plainest(goal: Goal, rule: DecisionRule, columns: Columns) -> DecisionRule:
     """½ or the plain argmax, where they are as good.
 
     Exactly as good; of a goal that does not tell the classes apart (accuracy, mcc) also where what
     is better is so by less than two standard errors, 2 √(v (1 − v) / n): with probabilities ½ is
     where such goals belong, and a threshold that a few rows have moved is noise.
     """
-    plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": (0.0,) * scores.shape[-1]}}
+    zeros = (0.0,) * np.shape(columns.scores)[-1]
+    plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": zeros}}
     if rule.kind not in plain or rule.task.score != "probability" or goal.constraints:
         return rule
     usual = replace(rule, **plain[rule.kind])
-    value = evaluate(usual, y, scores, **given).value
+    value = evaluate_columns(usual, with_decisions(usual, columns)).value
     if value is None or rule.value is None:
         return rule
     inside = min(max(abs(rule.value), 0.0), 1.0)
-    error = 2 * math.sqrt(inside * (1 - inside) / len(y)) if symmetric(goal) else 0.0
+    error = 2 * math.sqrt(inside * (1 - inside) / columns.size) if symmetric(goal) else 0.0
     near = goal.sign * (rule.value - value) <= error
     return replace(usual, value=value) if near else rule
 
@@ -165,7 +162,7 @@ class Conclusion:
         """With ``apart`` no two rows depend on each other, so that a proof can be had."""
         self.apart, self.price = apart, ""
         self.job, self.run, self.parts, self.choice = job, run, parts, choice
-        self.goal = lower(job.goal)
+        self.goal = job.goal.lowered
         self.outputs = {r.name: r.outputs for r in run.ran}
         self.held = parts.held
         self.notes: list[Note] = []
@@ -346,7 +343,7 @@ class Conclusion:
         why = (
             "a rule was proven, and cost more than it may" if tried.price else "no rule was proven"
         )
-        self.certificate = as_figures(made, _AFTER.format(fresh, why), " on out-of-fold rows")
+        self.certificate = as_figures(made, _AFTER.format(fresh, why), out_of_fold=True)
         self.notes += [n for n in tried.notes if n.code is NoteCode.PROOF_TOO_COSTLY]
         told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
         seen = "; ".join(told)
@@ -415,8 +412,7 @@ class Conclusion:
     ) -> tuple[DecisionRule, tuple[Note, ...]]:
         return choose_rule(
             self.job.goal,
-            task,
-            **self.given(self.held, scores),
+            self.columns(self.held, scores, task),
             kind=self.choice.kind,
             seed=self.job.seed,
             margin=margin,
@@ -425,24 +421,22 @@ class Conclusion:
     def _prove(self, certify_scores: np.ndarray) -> tuple[DecisionRule, Certificate]:
         rows, goal, sure = self.parts.certify, self.goal, self.choice.confidence
         rule, scores = self.rule, self.held_scores
-        given = self.given(rows, certify_scores)
+        columns = self.columns(rows, certify_scores)
         provable = goal.constraints and rule.kind != "top-k" and self.job.weight is None
         if provable and self.apart and not self.parts.shared:
-            known = self.given(self.held, scores)
-            reference = (known["y_true"], scores, *([known["group"]] if known["group"] else []))
-            found = tune(
+            refuse_one_class(columns)
+            found = prove_columns(
                 goal,
-                **given,
-                task=self.task,
-                kind=rule.kind,
-                by=rule.by,
-                prove=sure,
-                reference=reference,
-                random_state=self.job.seed,
+                columns,
+                self.columns(self.held, scores),
+                1 - sure,
+                rule.kind,
+                rule.by,
+                seed=self.job.seed,
             )
             if found.certificate is not None and found.proven and self._affordable(found):
                 return replace(found, frontier=rule.frontier), found.certificate
-        figures = certify(goal, rule, **given, confidence=sure)
+        figures = certify_columns(goal, rule, with_decisions(rule, columns), 1 - sure)
         words = _FIGURES.format(self.price or "Nothing was proven on these rows")
         if not self.apart:
             words = _TOGETHER
@@ -450,8 +444,11 @@ class Conclusion:
 
     def _affordable(self, proven: DecisionRule) -> bool:
         """Whether a proven rule costs no more of the objective than a proof may cost."""
-        given = self.given(self.held, self.held_scores)
-        ours, theirs = (evaluate(r, **given).value for r in (self.rule, proven))
+        columns = self.columns(self.held, self.held_scores)
+        ours, theirs = (
+            evaluate_columns(rule, with_decisions(rule, columns)).value
+            for rule in (self.rule, proven)
+        )
         if ours is None:
             return True
         low, high = self.goal.objective.interval()
@@ -481,8 +478,9 @@ class Conclusion:
             stack = Stack.alone(member, raw)
             task = replace(self.task, score="raw" if raw else "probability")
             rule, _ = self._rule(self.scores(stack), task, 0)
-            given = self.given(self.parts.certify, stack.scores(outputs, task))
-            found[label] = certify(self.goal, rule, **given, confidence=self.choice.confidence)
+            columns = self.columns(self.parts.certify, stack.scores(outputs, task), task)
+            columns = with_decisions(rule, columns)
+            found[label] = certify_columns(self.goal, rule, columns, 1 - self.choice.confidence)
         return {label: certificate.verdict for label, certificate in found.items()}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from setpoint.datasets import Split
 from setpoint.expressions import take_in
 from setpoint.fit.class_labels import ClassLabels
 from setpoint.goals import Goal, Task
-from setpoint.methods import Costs, CrossEntropy, Method
+from setpoint.methods import Method
+from setpoint.methods.method import LabelledOutputs
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.training.scored_rows import labelled
@@ -43,12 +43,7 @@ def fit_classifier(
     rows : callable
         ``rows(indices)`` gives some rows of X.
     """
-    _refuse(labels.task, model, method, weight)
-    if goal.columns and isinstance(method, Costs):
-        raise KindError(
-            f'the goal speaks of the column "{goal.columns[0]}", and costs for a scikit-learn '
-            "classifier know no groups; take a network, or leave the method out"
-        )
+    _refuse(goal, labels.task, model, method, weight)
     train = parts.train
     w = None if weight is None else weight[train]
 
@@ -70,7 +65,7 @@ def fit_classifier(
         return quick_point(goal, columns).rank(goal.sign)
 
     plain = fitted(train, w)
-    if not isinstance(method, Costs):
+    if not method.hints.class_costs:
         return plain, ()
     costs, note = reweighted(out_of_fold, goal, labels.task, method, codes[train], w, seed)
     costly = fitted(train, costs)
@@ -102,23 +97,16 @@ def _placed(scores: np.ndarray, known: np.ndarray, task: Task, absent: float) ->
     return placed
 
 
-def _refuse(task: Task, model: Any, method: Method, weight: Any) -> None:
+def _refuse(goal: Goal, task: Task, model: Any, method: Method, weight: Any) -> None:
     name, takes = type(model).__name__, has_fit_parameter(model, "sample_weight")
     if task.kind == "multilabel":
         raise KindError("a classifier of scikit-learn is taken for one label per row here")
     if weight is not None and not takes:
         raise KindError(f"{name}.fit takes no sample_weight; leave it out")
-    if method.name not in ("cross-entropy", "costs"):
-        raise KindError(
-            f'method="{method.name}" trains networks; a classifier of scikit-learn takes '
-            '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
-        )
-    if isinstance(method, CrossEntropy) and method.class_weight is not None:
-        raise KindError(
-            f"class_weight={method.class_weight!r} is for networks; give {name} its own "
-            'class_weight, or say method="costs"'
-        )
-    if isinstance(method, Costs) and not takes:
+    why = method.classifier_objection(goal, name)
+    if why is not None:
+        raise KindError(why)
+    if method.hints.class_costs and not takes:
         raise KindError(f"{name}.fit takes no sample_weight, which costs need")
 
 
@@ -126,7 +114,7 @@ def reweighted(
     fit: Callable[[np.ndarray, np.ndarray], np.ndarray],
     goal: Goal,
     task: Task,
-    method: Costs,
+    method: Method,
     y: np.ndarray,
     weight: np.ndarray | None,
     seed: int,
@@ -156,35 +144,20 @@ def reweighted(
         part = fit(train, held)
         scores = np.zeros((len(y), *part.shape[1:])) if scores is None else scores
         scores[held] = part
-    program: Any = method.lower(goal, task)
-    logits, multipliers = _logits(goal, task, method, program, scores, y, weight)
-    target = torch.as_tensor(y)
+    outputs, threshold = _outputs(goal, task, scores, y, weight)
     w = None if weight is None else torch.as_tensor(weight, dtype=torch.float32)
-    batch = program.rows(logits, target, w, None)
-    totals, _ = program.measure(batch, torch.zeros(()))
-    totals = totals / program.whole(totals)
-    if multipliers is not None:
-        settled = program.multipliers_at(totals, multipliers)
-        method = replace(method, multipliers=tuple(settled.tolist()))
-        program = method.lower(goal, task)
-    worth = program.price(totals, program.start.numpy()).prices.reshape(program.cells.shape)[0]
-    costs = np.diagonal(worth).copy()
-    costs = costs / costs.max()
+    rows = LabelledOutputs(outputs, torch.as_tensor(y), w)
+    costs = method.class_costs(goal, task, rows, threshold)
+    assert costs is not None  # as the method's hints promise
     names = ("rest", "positive") if task.kind == "binary" else task.classes or ()
     told = ", ".join(f"{name} {c:.3g}" for name, c in zip(names, costs, strict=True))
     return costs[y] * (1.0 if weight is None else weight), f"costs of a mistake, by class: {told}"
 
 
-def _logits(
-    goal: Goal,
-    task: Task,
-    method: Costs,
-    program: Any,
-    scores: Any,
-    y: np.ndarray,
-    weight: np.ndarray | None,
+def _outputs(
+    goal: Goal, task: Task, scores: Any, y: np.ndarray, weight: np.ndarray | None
 ) -> tuple[torch.Tensor, float | None]:
-    """Outputs whose sign or argmax is the decision; the threshold where multipliers need it."""
+    """Outputs whose sign or argmax decides; the threshold where scores are probabilities."""
     if task.kind == "multiclass":
         return torch.as_tensor(scores, dtype=torch.float32), None
     columns = take_in(
@@ -192,8 +165,5 @@ def _logits(
     ).on_host()
     _, threshold = best_threshold(GoalOnRows.meet(goal, columns))
     decided = np.where(scores >= threshold, 1.0, -1.0)
-    fixed = method.multipliers is not None or not program.start.numel()
-    inside = 0 < threshold < 1 and bool(((scores >= 0) & (scores <= 1)).all())  # probabilities
-    return torch.as_tensor(decided, dtype=torch.float32), (
-        threshold if inside and not fixed else None
-    )
+    inside = 0 < threshold < 1 and bool(((scores >= 0) & (scores <= 1)).all())
+    return torch.as_tensor(decided, dtype=torch.float32), threshold if inside else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from setpoint._core.errors import FileError, GoalError, KindError
 from setpoint.expressions import Best, Columns, Constraint, Expression, Parser, Task, measure
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import RESERVED
-from setpoint.metrics import metric, parser_of
+from setpoint.metrics.table import metric, parser_of
 
 MAXIMIZE, MINIMIZE = "maximize", "minimize"
 _SENSES = {
@@ -64,6 +65,20 @@ class Goal:
     def sign(self) -> int:
         """1 to maximize, −1 to minimize."""
         return 1 if self.sense == MAXIMIZE else -1
+
+    @cached_property
+    def lowered(self) -> Goal:
+        """The goal in totals of decisions, with every operating point as a constraint.
+
+        ``maximize recall_at_precision(p)`` is ``maximize recall subject to precision >= p``.
+        """
+        body = unnamed(self.objective)
+        if not isinstance(body, Best):
+            return self
+        if body.sense != self.sign:
+            better = MAXIMIZE if body.sense > 0 else MINIMIZE
+            raise GoalError(f'"{self}": {self.objective} is the best value already; {better} it')
+        return Goal(self.sense, body.objective, (body.constraint, *self.constraints))  # type: ignore[arg-type]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -141,12 +156,32 @@ class Goal:
 
 
 def maximize(objective: Expression | str) -> Goal:
-    """The goal to make a metric as high as possible."""
+    """The goal to make a metric as high as possible.
+
+    >>> str(maximize("recall").subject_to("precision >= 0.9"))
+    'maximize recall subject to precision >= 0.9'
+    """
     return Goal(MAXIMIZE, metric(objective) if isinstance(objective, str) else objective)
 
 
-def minimize(objective: Expression | str) -> Goal:
-    """The goal to make a metric as low as possible."""
+def minimize(objective: Expression | str, *more: object, **options: object) -> Goal:
+    """The goal to make a metric as low as possible.
+
+    A function of tensors is minimised by :func:`setpoint.solve`; whatever comes beside the metric
+    is refused with that hint.
+
+    >>> str(minimize("fnr"))
+    'minimize fnr'
+    """
+    if callable(objective) and not isinstance(objective, Expression):
+        raise KindError(
+            "minimize states the goal of a metric; a function is minimised by sp.solve(f, x0, …)"
+        )
+    if more or options:
+        raise KindError(
+            f"minimize takes a metric alone: minimize({objective}); constraints follow by "
+            ".subject_to(…), and functions of tensors are minimised by sp.solve(f, x0, …)"
+        )
     return Goal(MINIMIZE, metric(objective) if isinstance(objective, str) else objective)
 
 
@@ -194,18 +229,9 @@ def _subject_to(parser: Parser) -> bool:
     return parser.skip("st")
 
 
-# Operating points as constraints: what a goal says, in totals of decisions.
-
-
 def lower(goal: Goal) -> Goal:
-    """``maximize recall_at_precision(p)`` as ``maximize recall subject to precision >= p``."""
-    body = unnamed(goal.objective)
-    if not isinstance(body, Best):
-        return goal
-    if body.sense != goal.sign:
-        better = "maximize" if body.sense > 0 else "minimize"
-        raise GoalError(f'"{goal}": {goal.objective} is the best value already; {better} it')
-    return Goal(goal.sense, body.objective, (body.constraint, *goal.constraints))  # type: ignore[arg-type]
+    """The goal in totals of decisions: see :attr:`Goal.lowered`."""
+    return goal.lowered
 
 
 # Whether a goal tells the two classes apart.

@@ -26,3 +26,7 @@ __all__ = [
     "SoftSet",
     "method",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import mul
 from typing import Any
 
@@ -39,9 +39,10 @@ from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
 from setpoint.methods.confusion.soft_decisions import HardClasses, HardSteps, by_class
 from setpoint.methods.goal_program import GoalProgram
-from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.short import ShortCosts
+from setpoint.methods.method import LabelledOutputs, Method, Recovered, not_totals, ready
+from setpoint.methods.rate_targets import extreme_point
 from setpoint.methods.soft_set import recovered
+from setpoint.methods.training_hints import PortfolioPlace, Start, TrainingHints, TreeGradient
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import schedule
 
@@ -74,6 +75,13 @@ class Costs(Method):
 
     name = "costs"
     summary = "cross-entropy with the goal's own prices as example costs, a dual on hard counts"
+    hints = TrainingHints(
+        start=Start.CROSS_ENTROPY,
+        half_threshold=True,
+        rate_divisor=3.0,  # costs reweigh a loss that is near its end: full steps undo it first
+        tree_gradient=TreeGradient.COSTS,
+        class_costs=True,
+    )
 
     def __post_init__(self) -> None:
         if self.truncate is not None:
@@ -109,6 +117,58 @@ class Costs(Method):
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)
 
+    def at_threshold(
+        self, goal: Goal, task: Task, rows: LabelledOutputs, threshold: float
+    ) -> Method:
+        """The method with multipliers that make the goal choose this threshold."""
+        if self.multipliers is not None:
+            return self
+        settled = settled_multipliers(goal, task, rows, threshold)
+        return replace(self, multipliers=settled) if settled else self
+
+    def class_costs(
+        self, goal: Goal, task: Task, rows: LabelledOutputs, threshold: float | None
+    ) -> np.ndarray:
+        settled = self if threshold is None else self.at_threshold(goal, task, rows, threshold)
+        program = settled.lower(goal, task)
+        assert isinstance(program, CostsProgram)
+        priced = program.price(_cells(program, rows), program.start.numpy())
+        worth = priced.prices.reshape(program.cells.shape)[0]
+        costs = np.diagonal(worth).copy()
+        return costs / costs.max()
+
+    def classifier_objection(self, goal: Goal, classifier: str) -> str | None:
+        if not goal.columns:
+            return None
+        return (
+            f'the goal speaks of the column "{goal.columns[0]}", and costs for a scikit-learn '
+            "classifier know no groups; take a network, or leave the method out"
+        )
+
+    def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
+        return PortfolioPlace(method=self, reason=extreme_point(goal))
+
+
+def settled_multipliers(
+    goal: Goal, task: Task, rows: LabelledOutputs, threshold: float
+) -> tuple[float, ...]:
+    """Multipliers at which the goal chooses this threshold on these rows; () without constraints.
+
+    The outputs decide at 0, whatever the threshold was.
+    """
+    program = Costs().lower(goal, task)
+    assert isinstance(program, CostsProgram)
+    if not program.start.numel():
+        return ()
+    return tuple(program.multipliers_at(_cells(program, rows), threshold).tolist())
+
+
+def _cells(program: CostsProgram, rows: LabelledOutputs) -> Any:
+    """The confusion table of the rows' decisions, per unit of mass."""
+    batch = program.rows(rows.outputs, rows.target, rows.weight, rows.group)
+    totals, _ = program.measure(batch, torch.zeros(()))
+    return totals / program.whole(totals)
+
 
 def hard_reader(cells: Cells) -> HardClasses | HardSteps:
     """What fills the cells with hard decisions."""
@@ -122,8 +182,6 @@ class CostsProgram(GoalProgram):
     def __init__(self, lowered: Lowered, reader: Any, start: list[float], method: Costs) -> None:
         super().__init__(lowered, reader, start)
         self.method, self._few, self._offset = method, lowered.few, lowered.offset
-        if lowered.few is not None and not start and method.truncate is None:
-            self.short = ShortCosts(lowered.few, lowered.offset, float(method.floor))
         self._right = np.broadcast_to(np.eye(self.cells.side), self.cells.shape)
         self.register_buffer("right", torch.tensor(self._right, dtype=torch.float32), False)
 

@@ -26,8 +26,28 @@ from setpoint.methods.confusion.batch import (
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.soft_decisions import by_class
 from setpoint.methods.method import Method, Recovered, not_totals, ready
-from setpoint.methods.short import ShortEntropy
+from setpoint.methods.training_hints import FitSize, Phase, TrainingHints, TreeGradient
 from setpoint.programs import Priced, StreamProgram
+
+#: powers of the inverse class frequencies that a search tries: none, their root, the full balance
+POWERS = (0.0, 0.5, 1.0)
+
+
+def frequency_weights(size: FitSize, task: Task, power: float) -> tuple[float, ...]:
+    """(1 / frequency)^power of each class, of mean 1 before; of a label, negatives to positives.
+
+    >>> size = FitSize(rows=8, tune_rows=2, class_rows=(6, 2), steps=1)
+    >>> frequency_weights(size, Task.binary(), 1.0)
+    (0.5, 1.5)
+    """
+    counts = torch.tensor(size.class_rows, dtype=torch.float64)
+    if task.kind == "multilabel":
+        share = (counts / size.rows).clamp(1 / size.rows, 1 - 1 / size.rows)
+        u = (1 - share) / share
+    else:
+        u = 1 / counts.clamp(min=1)
+        u = u / u.mean()
+    return tuple((u**power).tolist())
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,7 @@ class CrossEntropy(Method):
 
     name = "cross-entropy"
     summary = "plain or class-weighted cross-entropy; the goal chooses the threshold afterwards"
+    hints = TrainingHints(goal_driven=False, tree_gradient=TreeGradient.LOG_LOSS)
 
     def __post_init__(self) -> None:
         u = self.class_weight
@@ -86,6 +107,27 @@ class CrossEntropy(Method):
         del multipliers
         raise KindError("cross-entropy pursues no goal of its own; tune a threshold and evaluate")
 
+    def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
+        if self.class_weight != "search":
+            return super().schedule(goal, task, size)
+        return tuple(
+            Phase(
+                method=CrossEntropy(frequency_weights(size, task, power) if power else None),
+                name=f"cross-entropy, weights^{power:g}",
+                hints=self.hints,
+                note=f"class weights: (1 / frequency)^{power:g} was best on the tune rows",
+            )
+            for power in POWERS
+        )
+
+    def classifier_objection(self, goal: Goal, classifier: str) -> str | None:
+        if self.class_weight is None:
+            return None
+        return (
+            f"class_weight={self.class_weight!r} is for networks; give {classifier} its own "
+            'class_weight, or say method="costs"'
+        )
+
 
 class CrossEntropyProgram(StreamProgram):
     """(Class-weighted) cross-entropy; its totals are the rows of each class, its prices weights."""
@@ -94,8 +136,6 @@ class CrossEntropyProgram(StreamProgram):
         super().__init__()
         self.cells, self.goal, self.kind = cells, goal, class_weight
         self.shape = (1, cells.labels * cells.side)
-        if cells.kind == "binary":
-            self.short = ShortEntropy(class_weight)
         self.register_buffer("start", torch.zeros(0), persistent=False)
         u = torch.ones(cells.labels, cells.side)
         if isinstance(class_weight, tuple) and cells.several:

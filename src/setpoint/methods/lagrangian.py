@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from setpoint._core.arrays import cast, inverse, is_tensor, join, square_root, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean
+from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import Auroc, Best, PrecisionOverRecall
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
@@ -50,6 +50,8 @@ from setpoint.methods.confusion.soft_decisions import (
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import Aim, aim_of, area_of, curve_of
+from setpoint.methods.soft_set import SOFT_RATE, SOFT_WARMUP, warmed_up
+from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, TrainingHints
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
 from setpoint.programs.duals import one_sided
 from setpoint.surrogates import SURROGATES, Constant, Hinge, Linear, Surrogate, surrogate
@@ -242,6 +244,7 @@ class Lagrangian(Method):
 
     name = "lagrangian"
     summary = "soft decisions for the weights, exact ones for the multipliers of the constraints"
+    hints = TrainingHints(learning_rate=SOFT_RATE, warmup=SOFT_WARMUP, step_cost=2.0)
 
     def __post_init__(self) -> None:
         self.mover()  # or refuses
@@ -304,6 +307,14 @@ class Lagrangian(Method):
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)
+
+    def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
+        return (Phase(method=self, name=self.name, hints=warmed_up(self.hints, goal, task)),)
+
+    def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
+        grouped = goal.columns if goal.constraints else ()
+        reason = f"the goal speaks of {listing(grouped)}" if grouped else ""
+        return PortfolioPlace(method=self, reason=reason)
 
 
 class LagrangianProgram(MixedProgram):

@@ -6,10 +6,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+from torch import Tensor
+
 from setpoint._core.errors import GoalError, SetpointError
 from setpoint.expressions import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall, Spread, Total
 from setpoint.expressions.rows.row_events import KEPT
 from setpoint.goals import Goal, Task, check, lower
+from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, TrainingHints
 from setpoint.programs import StreamProgram
 
 
@@ -43,15 +47,26 @@ class Recovered:
     thresholds: tuple[float, ...] = ()
 
 
+class LabelledOutputs(NamedTuple):
+    """Outputs of a model on rows with their labels, on the host."""
+
+    outputs: Tensor
+    target: Tensor
+    weight: Tensor | None = None
+    group: Any = None
+
+
 class Method(ABC):
     """A way to train on a goal; a frozen dataclass of its options.
 
     A method says whether it ``accepts`` a goal, lowers it to a program, and recovers what the
-    program came to. It holds no state.
+    program came to. It holds no state. How it is trained it states in ``hints``, and where those
+    depend on goal and rows in ``schedule``.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    hints: ClassVar[TrainingHints] = TrainingHints()
 
     @abstractmethod
     def objection(self, goal: Goal, task: Task) -> str | None:
@@ -76,6 +91,57 @@ class Method(ABC):
     @abstractmethod
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         """What a program came to, in the user's units."""
+
+    # --- how it is trained -----------------------------------------------------------------------
+
+    @property
+    def threshold_group(self) -> str | None:
+        """The group column that thresholds differ by; None for one threshold."""
+        return None
+
+    def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
+        """The phases of a training; of several, the best on the tune rows is kept."""
+        del goal, task, size
+        return (Phase(method=self, name=self.name, hints=self.hints),)
+
+    def at_threshold(
+        self, goal: Goal, task: Task, rows: LabelledOutputs, threshold: float
+    ) -> Method:
+        """The method as it starts from outputs whose best threshold is this probability."""
+        del goal, task, rows, threshold
+        return self
+
+    def class_costs(
+        self, goal: Goal, task: Task, rows: LabelledOutputs, threshold: float | None
+    ) -> np.ndarray | None:
+        """What a mistake costs, by class, the dearest 1; None where a method has no such costs.
+
+        Parameters
+        ----------
+        threshold : float or None
+            The best one, where scores are probabilities.
+        """
+        del goal, task, rows, threshold
+        return None
+
+    def classifier_objection(self, goal: Goal, classifier: str) -> str | None:
+        """Why a classifier of scikit-learn cannot be trained so; None if it can."""
+        del goal, classifier
+        return (
+            f'method="{self.name}" trains networks; a classifier of scikit-learn takes '
+            '"cross-entropy" (its own loss, the threshold tuned) or "costs" (sample weights)'
+        )
+
+    def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace | None:
+        """How the method enters a portfolio for a goal; None where it never does.
+
+        Parameters
+        ----------
+        numbers : int
+            Columns of a table that is numbers alone; 0 where it is not.
+        """
+        del goal, numbers
+        return None
 
 
 def ready(method: Method, goal: Goal, task: Task) -> Goal:

@@ -13,20 +13,10 @@ from dataclasses import dataclass, replace
 
 from setpoint._core.errors import KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.expressions import Auroc, Constraint, PrecisionOverRecall
 from setpoint.goals import Goal, Task
-from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
-from setpoint.methods.exact.exact import Exact
-from setpoint.methods.implicit.implicit import Implicit
-from setpoint.methods.lagrangian import Lagrangian
 from setpoint.methods.method import Method
-from setpoint.methods.rate_targets import curve_of
-from setpoint.methods.soft_set import SoftSet
-
-_WIDE = 64  #: so many columns of numbers alone look like the features of a frozen network
-LIGHT = Exact(rounds=20, steps=30, walks=200)  #: for each fold of a portfolio
-_EXTREME = 0.01  #: a bound so near the end of its scale is an extreme operating point
+from setpoint.methods.table import METHODS
 
 
 @dataclass(frozen=True)
@@ -47,7 +37,7 @@ class Entry:
     @property
     def driven(self) -> bool:
         """Whether the goal drives the training, not only the threshold."""
-        return not isinstance(self.method, CrossEntropy)
+        return self.method.hints.goal_driven
 
     def __str__(self) -> str:
         return f"{self.model} + {self.method.name}" if self.driven else self.model
@@ -106,48 +96,16 @@ def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entr
     >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"])]
     ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + implicit']
     """
-    found = [Entry(model, CrossEntropy(), "always") for model in how.models]
-    far = [str(c) for c in goal.constraints if extreme(c)]
-    why = {Costs: "", Implicit: "", Lagrangian: "", Exact: "", SoftSet: ""}
-    if far:
-        why[Costs] = why[Implicit] = f"{listing(far)} is an extreme operating point"
-    if _partial(goal):
-        why[Implicit] = f"{goal.objective} is a part of a curve"
-    if goal.columns and goal.constraints:
-        why[Lagrangian] = f"the goal speaks of {listing(goal.columns)}"
-    if numbers >= _WIDE:
-        why[Exact] = f"{numbers} columns of numbers look like features of another model"
-    if how.driven:
-        why = {method: reason or "thorough" for method, reason in why.items()}
+    members = [Entry(model, CrossEntropy(), "always") for model in how.models]
     known = dict(task.groups)
     stand_in = {name: known.get(name, ("a", "b")) for name in goal.columns}  # values come later
     task = replace(task, groups=tuple(stand_in.items()))
-    for method, reason in why.items():
-        made: Method = LIGHT if method is Exact else method()
-        if reason and made.refusal(goal, task) is None:
-            found.append(Entry("linear", made, reason))
-            if how.driven and method is SoftSet:
-                found.append(Entry("mlp", made, reason))
-    return tuple(found)
-
-
-def _partial(goal: Goal) -> bool:
-    """Whether the objective is a curve of which only one end counts."""
-    leaf = curve_of(goal)
-    part = isinstance(leaf, Auroc) and leaf.max_fpr < 1
-    return part or (isinstance(leaf, PrecisionOverRecall) and leaf.min_recall > 0)
-
-
-def extreme(constraint: Constraint) -> bool:
-    """Whether a bound is within a hundredth of the end of its scale, on the side that is hard.
-
-    >>> goal = Goal.parse("maximize recall subject to precision >= 0.99, fpr <= 0.02")
-    >>> [extreme(c) for c in goal.constraints]
-    [True, False]
-    """
-    if constraint.right.needs():
-        return False
-    bound = float(constraint.right.read({}).value)
-    low, high = constraint.left.interval()
-    room = high - bound if constraint.op == ">=" else bound - low
-    return room <= _EXTREME + 1e-12
+    for kind in METHODS.values():
+        place = kind().portfolio_place(goal, numbers)
+        if place is None:
+            continue
+        reason = place.reason or ("thorough" if how.driven else "")
+        if reason and place.method.refusal(goal, task) is None:
+            models = place.models if how.driven else place.models[:1]
+            members += [Entry(model, place.method, reason) for model in models]
+    return tuple(members)

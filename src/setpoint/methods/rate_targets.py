@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from setpoint._core.words import listing
 from setpoint.expressions import (
     AtK,
     Auroc,
@@ -110,6 +111,38 @@ def curve_of(goal: Goal) -> Curve | None:
     """The curve or list that the objective is, if it is one."""
     body = unnamed(goal.objective)
     return body if isinstance(body, Curve) and not isinstance(body, Best) else None
+
+
+EXTREME = 0.01  #: a bound so near the end of its scale leaves few rows on the far side of it
+
+
+def extreme(constraint: Constraint) -> bool:
+    """Whether a bound is within a hundredth of the end of its scale, on the side that is hard.
+
+    >>> goal = Goal.parse("maximize recall subject to precision >= 0.99, fpr <= 0.02")
+    >>> [extreme(c) for c in goal.constraints]
+    [True, False]
+    """
+    if constraint.right.needs():
+        return False
+    bound = float(constraint.right.read({}).value)
+    low, high = constraint.left.interval()
+    room = high - bound if constraint.op == ">=" else bound - low
+    return room <= EXTREME + 1e-12
+
+
+def extreme_point(goal: Goal) -> str:
+    """Which constraints put the goal at an extreme operating point, as a sentence; "" for none."""
+    far = [str(c) for c in goal.constraints if extreme(c)]
+    return f"{listing(far)} is an extreme operating point" if far else ""
+
+
+def partial_curve(goal: Goal) -> str:
+    """A sentence where the objective is a curve of which only one end counts; "" elsewhere."""
+    leaf = curve_of(goal)
+    part = isinstance(leaf, Auroc) and leaf.max_fpr < 1
+    part = part or (isinstance(leaf, PrecisionOverRecall) and leaf.min_recall > 0)
+    return f"{goal.objective} is a part of a curve" if part else ""
 
 
 def _over(best: Expression, held: Constraint, levels: tuple[float, ...], condition: str) -> Aim:

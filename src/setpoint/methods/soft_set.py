@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,20 @@ from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean
 from setpoint.expressions import Auroc
 from setpoint.expressions.named_metric import unnamed
-from setpoint.goals import Goal, Task
+from setpoint.goals import Goal, Task, lower
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
 from setpoint.methods.confusion.soft_decisions import SoftClasses, SoftSteps
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
-from setpoint.methods.short import ShortGrid, ShortSoft
+from setpoint.methods.training_hints import (
+    FitSize,
+    Phase,
+    PortfolioPlace,
+    TrainingHints,
+    TreeGradient,
+)
 from setpoint.programs import Priced, StreamProgram
 from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
 
@@ -92,6 +98,18 @@ LEAST = 0.1  #: no price of a constraint falls below
 GRID = tuple(round(0.1 * k, 1) for k in range(1, 10))  #: the nine thresholds .1, .2, …, .9
 
 
+#: soft decisions at ½ have small slopes: three times the rate of cross-entropy ends as far
+SOFT_RATE = 3e-3
+#: share of the steps that start with cross-entropy, for several classes or constraints
+SOFT_WARMUP = 0.25
+
+
+def warmed_up(hints: TrainingHints, goal: Goal, task: Task) -> TrainingHints:
+    """Hints with a warm-up only where soft decisions need a ranking to start from."""
+    needed = task.kind == "multiclass" or bool(lower(goal).constraints)
+    return hints if needed else replace(hints, warmup=0.0)
+
+
 @dataclass(frozen=True)
 class SoftSet(Method):
     """Train on the goal's own formula over soft decisions.
@@ -125,6 +143,12 @@ class SoftSet(Method):
 
     name = "soft-set"
     summary = "the metric's formula on soft decisions, mixed with cross-entropy"
+    hints = TrainingHints(
+        learning_rate=SOFT_RATE,
+        warmup=SOFT_WARMUP,
+        step_cost=2.0,
+        tree_gradient=TreeGradient.SOFT_SET,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "surrogate", surrogate(self.surrogate))
@@ -173,6 +197,12 @@ class SoftSet(Method):
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)
 
+    def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
+        return (Phase(method=self, name=self.name, hints=warmed_up(self.hints, goal, task)),)
+
+    def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
+        return PortfolioPlace(method=self, models=("linear", "mlp"))
+
 
 class SoftSetProgram(MixedProgram):
     """Prices at soft totals, pulled through the memberships."""
@@ -183,11 +213,6 @@ class SoftSetProgram(MixedProgram):
         self.rate, self.penalty = float(method.rate), float(method.penalty)
         self._offset = lowered.offset
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
-        plain = self.shape[1] == 4 and isinstance(lowered, Lowered) and not lowered.constraints
-        if plain and reader.count == 1 and self._few is not None and reader.even is not None:
-            self.short = ShortSoft(reader.even, self._few, self._offset, self.mix)
-        elif plain and reader.count > 1 and reader.fixed and lowered.host.mix.shape == (1, 1):
-            self.short = ShortGrid(reader.host_tables, lowered, reader.count, self.mix)
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         if self._few is not None and isinstance(totals, np.ndarray):

@@ -16,14 +16,15 @@ from setpoint.methods.pairwise import Pairwise
 from setpoint.methods.regression.regression_errors import Errors
 from setpoint.methods.soft_set import SoftSet
 
+#: in the order in which a portfolio takes them: soft-set, which has no goals of its own, is last
 METHODS: dict[str, type[Method]] = {
     "cross-entropy": CrossEntropy,
-    "soft-set": SoftSet,
     "costs": Costs,
     "pairwise": Pairwise,
     "implicit": Implicit,
     "lagrangian": Lagrangian,
     "exact": Exact,
+    "soft-set": SoftSet,
     "errors": Errors,
 }
 
@@ -46,3 +47,8 @@ def method(x: Any, **options: Any) -> Method:
             hint = did_you_mean(name, known, f"it has {listing(known)}" if known else "it has none")
             raise KindError(f'method="{x}" has no option "{name}": {hint}')
     return METHODS[x](**options)
+
+
+def trains_real_targets(x: Any) -> bool:
+    """Whether something is a method that trains predictions of numbers."""
+    return isinstance(x, Method) and x.hints.real_targets

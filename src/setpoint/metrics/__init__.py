@@ -53,7 +53,7 @@ from setpoint.metrics.reductions import (
 )
 from setpoint.metrics.regression import mae, mse, r2, rmse
 from setpoint.metrics.selective import coverage, selective_risk
-from setpoint.metrics.table import METRICS, NAMES, metric, parser_of
+from setpoint.metrics.table import METRICS, NAMES, metric
 
 ppv = NAMES["ppv"]
 tpr = NAMES["tpr"]
@@ -105,7 +105,6 @@ __all__ = [
     "mse",
     "ndcg",
     "npv",
-    "parser_of",
     "positive_rate",
     "ppv",
     "precision",
@@ -131,3 +130,7 @@ __all__ = [
     "worst",
     "youden",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -71,7 +71,8 @@ def f_beta(beta: float) -> Expression:
 
     Examples
     --------
-    >>> f_beta(2)([1, 1, 0], [1, 0, 0])
+    >>> import setpoint as sp
+    >>> sp.f_beta(2)([1, 1, 0], [1, 0, 0])
     0.5555555555555556
     """
     if not is_real(beta) or not 0 < beta <= 1e6:
@@ -84,7 +85,8 @@ def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expre
 
     Examples
     --------
-    >>> cost(fp=1, fn=10)([1, 0, 0, 0], [0, 1, 0, 0])
+    >>> import setpoint as sp
+    >>> sp.cost(fp=1, fn=10)([1, 0, 0, 0], [0, 1, 0, 0])
     2.75
     """
     prices: dict[str, Any] = {"fp": fp, "fn": fn, "tp": tp, "tn": tn}
@@ -109,10 +111,33 @@ def cost(*, fp: float = 0, fn: float = 0, tp: float = 0, tn: float = 0) -> Expre
 
 _SK = "scikit-learn: "
 ROWS = (
-    MetricDefinition("tp", tp, "TP = Σ w s y", _SK + "confusion_matrix", "decided and actual"),
-    MetricDefinition("fp", fp, "FP = Σ w s (1−y)", _SK + "confusion_matrix", "decided, not actual"),
-    MetricDefinition("fn", fn, "FN = Σ w (1−s) y", _SK + "confusion_matrix", "actual, not decided"),
-    MetricDefinition("tn", tn, "TN = Σ w (1−s)(1−y)", _SK + "confusion_matrix", "neither"),
+    MetricDefinition(
+        "tp", tp, "TP = Σ w s y", _SK + "confusion_matrix", "rows decided and actual", value="3.0"
+    ),
+    MetricDefinition(
+        "fp",
+        fp,
+        "FP = Σ w s (1−y)",
+        _SK + "confusion_matrix",
+        "rows decided, not actual",
+        value="2.0",
+    ),
+    MetricDefinition(
+        "fn",
+        fn,
+        "FN = Σ w (1−s) y",
+        _SK + "confusion_matrix",
+        "rows actual, not decided",
+        value="1.0",
+    ),
+    MetricDefinition(
+        "tn",
+        tn,
+        "TN = Σ w (1−s)(1−y)",
+        _SK + "confusion_matrix",
+        "rows neither decided nor actual",
+        value="2.0",
+    ),
     MetricDefinition(
         "precision",
         precision,
@@ -120,6 +145,7 @@ ROWS = (
         _SK + "precision_score",
         "share of the decided that are right",
         ("ppv",),
+        value="0.6",
     ),
     MetricDefinition(
         "recall",
@@ -128,6 +154,7 @@ ROWS = (
         _SK + "recall_score",
         "share of the positives that are caught",
         ("tpr", "sensitivity"),
+        value="0.75",
     ),
     MetricDefinition(
         "specificity",
@@ -136,25 +163,47 @@ ROWS = (
         _SK + "recall_score(pos_label=0)",
         "share of the negatives that are left alone",
         ("tnr",),
+        value="0.5",
     ),
     MetricDefinition(
-        "fpr", fpr, "FP / (FP + TN)", "brute force", "share of the negatives that are decided"
+        "fpr",
+        fpr,
+        "FP / (FP + TN)",
+        "brute force",
+        "share of the negatives that are decided",
+        value="0.5",
     ),
     MetricDefinition(
-        "fnr", fnr, "FN / (FN + TP)", "brute force", "share of the positives that are missed"
+        "fnr",
+        fnr,
+        "FN / (FN + TP)",
+        "brute force",
+        "share of the positives that are missed",
+        value="0.25",
     ),
     MetricDefinition(
-        "npv", npv, "TN / (TN + FN)", "brute force", "share of the left that are negative"
+        "npv",
+        npv,
+        "TN / (TN + FN)",
+        "brute force",
+        "share of the rows left alone that are negative",
+        value="0.6666666666666666",
     ),
     MetricDefinition(
-        "fdr", fdr, "FP / (TP + FP)", "brute force", "share of the decided that are wrong"
+        "fdr",
+        fdr,
+        "FP / (TP + FP)",
+        "brute force",
+        "share of the decided that are wrong",
+        value="0.4",
     ),
     MetricDefinition(
         "false_omission_rate",
         false_omission_rate,
         "FN / (FN + TN)",
         "brute force",
-        "share of the left that are positive",
+        "share of the rows left alone that are positive",
+        value="0.3333333333333333",
     ),
     MetricDefinition(
         "accuracy",
@@ -162,9 +211,15 @@ ROWS = (
         "correct / rows",
         _SK + "accuracy_score",
         "share of rows decided correctly; multilabel: all labels right",
+        value="0.625",
     ),
     MetricDefinition(
-        "error_rate", error_rate, "wrong / rows", _SK + "zero_one_loss", "share decided wrongly"
+        "error_rate",
+        error_rate,
+        "wrong / rows",
+        _SK + "zero_one_loss",
+        "share of rows decided wrongly",
+        value="0.375",
     ),
     MetricDefinition(
         "balanced_accuracy",
@@ -172,6 +227,7 @@ ROWS = (
         "mean of the recalls of the classes present",
         _SK + "balanced_accuracy_score",
         "accuracy if every class had equally many rows",
+        value="0.625",
     ),
     MetricDefinition(
         "f1",
@@ -179,6 +235,7 @@ ROWS = (
         "2 TP / (2 TP + FP + FN)",
         _SK + "f1_score",
         "harmonic mean of precision and recall",
+        value="0.6666666666666666",
     ),
     MetricDefinition(
         "f_beta",
@@ -189,7 +246,13 @@ ROWS = (
         examples=("f_beta(2)",),
     ),
     MetricDefinition(
-        "jaccard", jaccard, "TP / (TP + FP + FN)", _SK + "jaccard_score", "overlap", ("iou",)
+        "jaccard",
+        jaccard,
+        "TP / (TP + FP + FN)",
+        _SK + "jaccard_score",
+        "overlap of decided and actual",
+        ("iou",),
+        value="0.5",
     ),
     MetricDefinition(
         "mcc",
@@ -197,6 +260,7 @@ ROWS = (
         "(c s − Σ pₖ tₖ) / √(Σ pₖ (s−pₖ) · Σ tₖ (s−tₖ))",
         _SK + "matthews_corrcoef",
         "correlation of decided and actual",
+        value="0.2581988897471611",
     ),
     MetricDefinition(
         "kappa",
@@ -204,12 +268,24 @@ ROWS = (
         "(c s − Σ pₖ tₖ) / (s² − Σ pₖ tₖ)",
         _SK + "cohen_kappa_score",
         "agreement beyond chance",
+        value="0.25",
     ),
     MetricDefinition(
-        "g_mean", g_mean, "√(TPR · TNR)", "brute force", "geometric mean of the two recalls"
+        "g_mean",
+        g_mean,
+        "√(TPR · TNR)",
+        "brute force",
+        "geometric mean of the two recalls",
+        value="0.6123724356957945",
     ),
     MetricDefinition(
-        "youden", youden, "TPR + TNR − 1", "brute force", "informedness", ("informedness",)
+        "youden",
+        youden,
+        "TPR + TNR − 1",
+        "brute force",
+        "recall of both classes together, less one",
+        ("informedness",),
+        value="0.25",
     ),
     MetricDefinition(
         "positive_rate",
@@ -218,14 +294,20 @@ ROWS = (
         "brute force",
         "share of rows decided positive",
         ("selection_rate",),
+        value="0.625",
     ),
     MetricDefinition(
-        "prevalence", prevalence, "P / rows", "brute force", "share of rows that are positive"
+        "prevalence",
+        prevalence,
+        "P / rows",
+        "brute force",
+        "share of rows that are positive",
+        value="0.5",
     ),
     MetricDefinition(
         "cost",
         cost,
-        "(c_fp FP + c_fn FN + …) / rows",
+        "(c_fp FP + c_fn FN + c_tp TP + c_tn TN) / rows",
         "brute force",
         "mean cost per row",
         examples=("cost(fp=1, fn=10)",),

@@ -1,7 +1,9 @@
-"""A row of the table of metrics, and the short way to write one."""
+"""A row of the table of metrics, its help text, and the short way to write a metric."""
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,11 +14,15 @@ from setpoint.expressions import Expression, Named
 from setpoint.expressions.value_intervals import UNIT, Interval
 
 HIGHER, LOWER, NEITHER = 1, -1, 0
+_BETTER = {HIGHER: "higher is better", LOWER: "lower is better"}
+
+#: Labels and decisions of the examples: 3 hits, 1 miss, 2 false alarms, 2 negatives left alone.
+DECISIONS = "[1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 1, 1]"
 
 
 @dataclass(frozen=True)
 class MetricDefinition:
-    """What the table says of one metric.
+    """One row of the table of metrics.
 
     Parameters
     ----------
@@ -31,6 +37,8 @@ class MetricDefinition:
     aliases : tuple of str
     examples : tuple of str
         How it is written, where it takes arguments or options.
+    call, value : str
+        Arguments of an example and its value, for the help of a metric that is no function.
     """
 
     name: str
@@ -40,11 +48,41 @@ class MetricDefinition:
     says: str
     aliases: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
+    call: str = DECISIONS
+    value: str = ""
 
     @property
     def usage(self) -> str:
         """The shortest way to write it."""
         return self.examples[0] if self.examples else self.name
+
+    def help(self, name: str, example: Expression) -> str:
+        """The docstring of the metric under one of its names: formula, range, truth, example.
+
+        Parameters
+        ----------
+        name : str
+        example : Expression
+            The metric, or an example of it where it takes arguments.
+        """
+        low, high = example.interval()
+        left = f"[{low:g}" if math.isfinite(low) else "(-inf"
+        right = f"{high:g}]" if math.isfinite(high) else "inf)"
+        better = _BETTER.get(example.better() or NEITHER, "neither way is better by itself")
+        others = [other for other in (self.name, *self.aliases) if other != name]
+        also = f" Also called {', '.join(others)}." if others else ""
+        subject = "Values" if isinstance(self.what, Expression) else f"Values of {example}"
+        facts = f"{subject}: {left}, {right}; {better}.{also} Tested against {self.reference}."
+        if isinstance(self.what, Expression):
+            call = f">>> import setpoint as sp\n>>> sp.{name}({self.call})\n{self.value}\n"
+            return (
+                f"{self.says[0].upper()}{self.says[1:]}: {self.formula}.\n\n{facts}\n\n"
+                f"Examples\n--------\n{call}"
+            )
+        text = inspect.cleandoc(self.what.__doc__ or "")
+        head, _, examples = text.partition("\n\nExamples\n")
+        formula = "" if self.formula in text else f"Formula: {self.formula}.\n"
+        return f"{head}\n\n{formula}{facts}\n\nExamples\n{examples}"
 
     def named(self) -> dict[str, Any]:
         """The metric under its name and under each alias."""

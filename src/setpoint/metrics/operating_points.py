@@ -13,7 +13,8 @@ def precision_at_recall(recall_floor: float) -> Expression:
 
     Examples
     --------
-    >>> precision_at_recall(1)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    >>> import setpoint as sp
+    >>> sp.precision_at_recall(1)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
     0.6666666666666666
     """
     floor = share("precision_at_recall", recall_floor)
@@ -25,7 +26,8 @@ def recall_at_precision(precision_floor: float) -> Expression:
 
     Examples
     --------
-    >>> recall_at_precision(0.9)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    >>> import setpoint as sp
+    >>> sp.recall_at_precision(0.9)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
     0.5
     """
     floor = share("recall_at_precision", precision_floor)
@@ -33,12 +35,26 @@ def recall_at_precision(precision_floor: float) -> Expression:
 
 
 def tpr_at_fpr(fpr_cap: float) -> Expression:
-    """Best recall over the thresholds with FPR <= f."""
+    """Best recall over the thresholds with FPR <= f.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.tpr_at_fpr(0.1)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    0.5
+    """
     return _best("tpr_at_fpr", recall, HIGHER, fpr <= share("tpr_at_fpr", fpr_cap), 0.0)
 
 
 def fnr_at_fpr(fpr_cap: float) -> Expression:
-    """Least FNR over the thresholds with FPR <= f."""
+    """Least FNR over the thresholds with FPR <= f.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.fnr_at_fpr(0.1)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    0.5
+    """
     return _best("fnr_at_fpr", fnr, LOWER, fpr <= share("fnr_at_fpr", fpr_cap), 1.0)
 
 
@@ -47,14 +63,22 @@ def precision_at_k(k: int, *, by: str | None = None) -> Expression:
 
     Examples
     --------
-    >>> precision_at_k(2)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    >>> import setpoint as sp
+    >>> sp.precision_at_k(2)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
     0.5
     """
     return _at_k("precision_at_k", k, "decided", by)
 
 
 def recall_at_k(k: int, *, by: str | None = None) -> Expression:
-    """Recall among the k rows with the highest scores; by="query" the mean over queries."""
+    """Recall among the k rows with the highest scores; by="query" the mean over queries.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.recall_at_k(3)([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
+    1.0
+    """
     return _at_k("recall_at_k", k, "actual", by)
 
 

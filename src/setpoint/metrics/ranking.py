@@ -22,7 +22,8 @@ def ndcg(k: int | None = None, *, gain: str = "linear") -> Expression:
 
     Examples
     --------
-    >>> round(ndcg(2)([2, 0, 1], [0.1, 0.9, 0.8], task="ranking"), 4)
+    >>> import setpoint as sp
+    >>> round(sp.ndcg(2)([2, 0, 1], [0.1, 0.9, 0.8], task="ranking"), 4)
     0.2398
     """
     k = None if k is None else whole_number("ndcg", k)
@@ -31,6 +32,7 @@ def ndcg(k: int | None = None, *, gain: str = "linear") -> Expression:
     return metric("ndcg", Ndcg(k, gain), arguments=arguments)
 
 
+_SCORES = "[1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1]"
 ROWS = (
     MetricDefinition(
         "auroc",
@@ -44,6 +46,8 @@ ROWS = (
             "auroc(max_fpr=0.05)",
             "auroc(max_fpr=0.05, standardized=false)",
         ),
+        call=_SCORES,
+        value="0.75",
     ),
     MetricDefinition(
         "average_precision",
@@ -55,6 +59,8 @@ ROWS = (
             "average_precision",
             'average_precision(by="query")',
         ),
+        call=_SCORES,
+        value="0.8333333333333333",
     ),
     MetricDefinition(
         "auprc",
@@ -66,6 +72,8 @@ ROWS = (
             "auprc",
             "auprc(min_recall=0.95)",
         ),
+        call=_SCORES,
+        value="0.8333333333333333",
     ),
     MetricDefinition(
         "mean_average_precision",
@@ -73,6 +81,8 @@ ROWS = (
         "mean over queries of average precision",
         "scikit-learn: average_precision_score per query",
         "average precision by query",
+        call='[1, 0, 1, 0], [0.9, 0.8, 0.1, 0.7], query=["a", "a", "b", "b"]',
+        value="0.75",
     ),
     MetricDefinition(
         "ndcg",

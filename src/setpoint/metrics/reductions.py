@@ -16,25 +16,47 @@ def macro(inner: Expression) -> Expression:
 
     Examples
     --------
-    >>> from setpoint.metrics.binary import recall
-    >>> macro(recall)(["a", "a", "b"], ["a", "b", "b"], task="multiclass")
+    >>> import setpoint as sp
+    >>> sp.macro(sp.recall)(["a", "a", "b"], ["a", "b", "b"], task="multiclass")
     0.75
     """
     return Over("macro", inner, "class")
 
 
 def micro(inner: Expression) -> Expression:
-    """The metric of the totals summed over classes."""
+    """The metric of the totals summed over classes.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.micro(sp.f1)(["a", "a", "b"], ["a", "b", "b"], task="multiclass")
+    0.6666666666666666
+    """
     return Over("micro", inner, "class")
 
 
 def weighted(inner: Expression) -> Expression:
-    """Mean over classes, weighted by the rows of each."""
+    """Mean over classes, weighted by the rows of each.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.weighted(sp.recall)(["a", "a", "b"], ["a", "b", "b"], task="multiclass")
+    0.6666666666666666
+    """
     return Over("weighted", inner, "class")
 
 
 def balanced(inner: Expression) -> Expression:
-    """Mean over the target bins that hold rows, for regression."""
+    """Mean over the target bins that hold rows, for regression.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> task = sp.Task.regression(edges=[10.0])
+    >>> sp.balanced(sp.mae)([1.0, 2.0, 11.0], [1.5, 2.0, 12.0], task=task)
+    0.625
+    """
     return Over("balanced", inner, "bin")
 
 
@@ -43,45 +65,94 @@ def worst(inner: Expression, *, by: str) -> Expression:
 
     Examples
     --------
-    >>> from setpoint.metrics.binary import recall
-    >>> worst(recall, by="group")([1, 1, 1], [1, 0, 1], group=["a", "a", "b"])
+    >>> import setpoint as sp
+    >>> sp.worst(sp.recall, by="group")([1, 1, 1], [1, 0, 1], group=["a", "a", "b"])
     0.5
     """
     return Over("worst", inner, by)
 
 
 def least(inner: Expression, *, by: str) -> Expression:
-    """The least value over classes, groups or bins."""
+    """The least value over classes, groups or bins.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.least(sp.positive_rate, by="group")([1, 0, 1], [1, 0, 1], group=["a", "a", "b"])
+    0.5
+    """
     return Over("least", inner, by)
 
 
 def greatest(inner: Expression, *, by: str) -> Expression:
-    """The greatest value over classes, groups or bins."""
+    """The greatest value over classes, groups or bins.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.greatest(sp.positive_rate, by="group")([1, 0, 1], [1, 0, 1], group=["a", "a", "b"])
+    1.0
+    """
     return Over("greatest", inner, by)
 
 
 def gap(inner: Expression, *, by: str) -> Expression:
-    """Greatest minus least value over classes, groups or bins."""
+    """Greatest minus least value over classes, groups or bins.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.gap(sp.recall, by="group")([1, 1, 1], [1, 0, 1], group=["a", "a", "b"])
+    0.5
+    """
     return Over("gap", inner, by)
 
 
 def ratio(inner: Expression, *, by: str) -> Expression:
-    """Least over greatest value over classes or groups (the 80 % rule is ratio >= 0.8)."""
+    """Least over greatest value over classes or groups (the 80 % rule is ratio >= 0.8).
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.ratio(sp.positive_rate, by="group")([1, 0, 1], [1, 0, 1], group=["a", "a", "b"])
+    0.5
+    """
     return Over("ratio", inner, by)
 
 
 def minimum(*parts: Expression) -> Expression:
-    """The least of several metrics."""
+    """The least of several metrics.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.minimum(sp.precision, sp.recall)([1, 1, 0], [1, 0, 0])
+    0.5
+    """
     return _several("min", parts)
 
 
 def maximum(*parts: Expression) -> Expression:
-    """The greatest of several metrics."""
+    """The greatest of several metrics.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.maximum(sp.precision, sp.recall)([1, 1, 0], [1, 0, 0])
+    1.0
+    """
     return _several("max", parts)
 
 
 def absolute(inner: Expression) -> Expression:
-    """The absolute value."""
+    """The absolute value.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> sp.absolute(sp.recall - sp.precision)([1, 1, 0], [1, 0, 0])
+    0.5
+    """
     if not isinstance(inner, Expression):
         raise GoalError(f"abs(…) takes a metric; got {inner!r}")
     return abs(inner)
@@ -204,5 +275,7 @@ ROWS = (
         "wrong labels / labels",
         "scikit-learn: hamming_loss",
         "share of single labels decided wrongly (multilabel)",
+        call='[[1, 0], [1, 1]], [[1, 0], [0, 1]], task="multilabel"',
+        value="0.25",
     ),
 )

@@ -14,16 +14,35 @@ mse = metric("mse", Ratio(_squared, Total()), LOWER, NONNEGATIVE, (), _ONLY)
 rmse = metric("rmse", mse**0.5, LOWER, NONNEGATIVE, (), _ONLY)
 r2 = metric("r2", 1 - Ratio(_squared, Spread(), empty=1.0), HIGHER, (float("-inf"), 1.0), (), _ONLY)
 
+_REAL = '[3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0], task="regression"'
 _SK = "scikit-learn: "
 ROWS = (
     MetricDefinition(
-        "mae", mae, "Σ w |y − ŷ| / Σ w", _SK + "mean_absolute_error", "mean absolute error"
+        "mae",
+        mae,
+        "Σ w |y − ŷ| / Σ w",
+        _SK + "mean_absolute_error",
+        "mean absolute error",
+        call=_REAL,
+        value="0.5",
     ),
     MetricDefinition(
-        "mse", mse, "Σ w (y − ŷ)² / Σ w", _SK + "mean_squared_error", "mean squared error"
+        "mse",
+        mse,
+        "Σ w (y − ŷ)² / Σ w",
+        _SK + "mean_squared_error",
+        "mean squared error",
+        call=_REAL,
+        value="0.375",
     ),
     MetricDefinition(
-        "rmse", rmse, "√MSE", _SK + "root_mean_squared_error", "root mean squared error"
+        "rmse",
+        rmse,
+        "√MSE",
+        _SK + "root_mean_squared_error",
+        "root mean squared error",
+        call=_REAL,
+        value="0.6123724356957945",
     ),
     MetricDefinition(
         "r2",
@@ -31,5 +50,7 @@ ROWS = (
         "1 − Σ w (y − ŷ)² / Σ w (y − ȳ)²",
         _SK + "r2_score",
         "share of the spread explained; 0 where the targets do not vary",
+        call=_REAL,
+        value="0.9486081370449679",
     ),
 )

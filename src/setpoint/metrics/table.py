@@ -27,6 +27,19 @@ USAGES: dict[str, str] = {
 }
 
 
+def _document() -> None:
+    """Give every metric and every factory the help that its row says."""
+    for row in METRICS.values():
+        example = row.what if isinstance(row.what, Expression) else metric(row.usage)
+        for name in row.named():
+            what = NAMES[name]
+            text = row.help(name, example)
+            if isinstance(what, Expression):  # frozen: a docstring is no part of what it says
+                object.__setattr__(what, "__doc__", text)
+            else:
+                what.__doc__ = text
+
+
 def parser_of(text: str) -> Parser:
     """A parser that knows every metric."""
     return Parser(text, NAMES, USAGES)
@@ -52,3 +65,6 @@ def metric(text: str) -> Expression:
     if not expression.needs():
         raise GoalSyntaxError("a number alone is no metric", text, 0, len(text))
     return expression
+
+
+_document()

@@ -32,10 +32,6 @@ class ConstrainedProblem:
         f: x -> scalar tensor.
     constraints, equations : callable, optional
         c and e: x -> tensor (m,).
-    proxies : callable, optional
-        ṽ: x -> tensor (m,), inequalities first: what x descends in place of v = (c, e).
-    noisy : bool
-        Whether the functions take a ``torch.Generator`` as a second argument.
     low, high : number, tensor or tuple, optional
         Bounds of x. Where x is a tuple: one number for all, or a tuple with one of None, a number
         or a tensor for each variable.
@@ -48,8 +44,6 @@ class ConstrainedProblem:
     objective: Callable[..., Tensor]
     constraints: Callable[..., Tensor] | None = None
     equations: Callable[..., Tensor] | None = None
-    proxies: Callable[..., Tensor] | None = None
-    noisy: bool = False
     low: Any = None
     high: Any = None
     regulariser: Callable[..., Tensor] | None = None

@@ -71,8 +71,6 @@ class StreamProgram(nn.Module, ABC):
     indexed: ClassVar[bool] = False  #: whether it keeps something for each row, by its number
     exact: ClassVar[bool] = False  #: whether ``measure`` gives by how much the totals change
     population: int = 0  #: rows there are in all, where it is exact
-    short: Any = None  #: the whole step of the commonest batch in one call, where there is one
-    paced: bool = False  #: whether that call wants the multipliers and the number of the step too
     shape: tuple[int, ...]
     start: Tensor
 

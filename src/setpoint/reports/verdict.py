@@ -96,7 +96,7 @@ def _not_proven(asked: str, rule: DecisionRule, proof: Certificate | None) -> tu
             f"On the rows the rule was chosen on: {signed(rule.sentence())}",
         )
     open_ones = [f for f in proof.findings if f.verdict == NOT_PROVEN]
-    if any("out-of-fold" in f.how for f in open_ones):
+    if any(f.out_of_fold for f in open_ones):
         looks = "It looks as if" if all(map(_holds, open_ones)) else "It is not shown that"
         headline = f"{looks} the model keeps what was asked ({asked}); it is not proven."
     elif all(map(_holds, open_ones)):

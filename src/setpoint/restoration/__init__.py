@@ -86,3 +86,7 @@ __all__ = [
     "warp",
     "warping_error",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -31,3 +31,7 @@ __all__ = [
     "AttackRun",
     "Robustness",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

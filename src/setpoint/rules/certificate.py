@@ -25,17 +25,22 @@ FORMAT = "setpoint certificate 1"
 
 @dataclass(frozen=True)
 class Evidence:
-    """The rows behind a bound: k of n for a pure rate, n alone for bets."""
+    """The rows behind a bound: k of n for a pure rate, n alone for bets.
+
+    Attributes
+    ----------
+    name : str
+        The rate: "recall, sex=f".
+    k : int or None
+    n : int
+    part : str
+        The group or class whose rows these are: "sex=f"; empty where they are of all.
+    """
 
     name: str
     k: int | None
     n: int
-
-    @property
-    def part(self) -> str:
-        """What the part is called: the group or class where the name ends in one."""
-        inside = self.name.rpartition(" (")[2]
-        return inside.removesuffix(")") if self.name.endswith(")") and "=" in inside else self.name
+    part: str = ""
 
     def __str__(self) -> str:
         return f"{self.n:,} rows" if self.k is None else f"{self.k:,} of {self.n:,}"
@@ -67,6 +72,8 @@ class Finding:
     needed : int or None
         Fresh labelled rows that would prove it with power 0.8, if the truth is what was seen here;
         None where it is proven, or where no number would.
+    out_of_fold : bool
+        Whether the rows were scored by models that the others helped to fit: figures, no proof.
     """
 
     constraint: str
@@ -80,6 +87,7 @@ class Finding:
     exact: bool
     evidence: tuple[Evidence, ...]
     needed: int | None
+    out_of_fold: bool = False
 
     def sentence(self) -> str:
         """The finding in one sentence."""
@@ -94,7 +102,10 @@ class Finding:
         """The rows behind each part, where there are a few."""
         if not 1 < len(self.evidence) <= 4:
             return ""
-        return "; " + ", ".join(f"{e.part}: {e}" for e in self.evidence)
+        parts = {e.part for e in self.evidence}
+        by_part = "" not in parts and len(parts) == len(self.evidence)
+        named = (f"{e.part if by_part else e.name}: {e}" for e in self.evidence)
+        return "; " + ", ".join(named)
 
     def sides(self) -> tuple[float, float]:
         """No bound at all: on the side that was asked for, and on the other."""

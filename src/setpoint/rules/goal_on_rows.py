@@ -21,7 +21,7 @@ from setpoint.expressions import (
 from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.rows.row_events import KEPT
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
 
 
@@ -66,7 +66,7 @@ class GoalOnRows:
     @classmethod
     def meet(cls, goal: Goal, columns: Columns, abstaining: bool = False) -> GoalOnRows:
         """The same for a search; what no choice of decisions can move is refused."""
-        problem = cls.ground(lower(goal), columns)
+        problem = cls.ground(goal.lowered, columns)
         written = (problem.goal.objective, *problem.goal.constraints)
         parts = ((problem.objective,), *(c.sides for c in problem.constraints))
         for text, sides in zip(written, parts, strict=True):

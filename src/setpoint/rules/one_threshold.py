@@ -10,7 +10,7 @@ import numpy as np
 from setpoint.expressions import Columns, Scan, Sweep, measure
 from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.tradeoff_curve import Frontier, spread_over
@@ -133,7 +133,7 @@ def quick_point(goal: Goal, columns: Columns) -> Point:
     columns : Columns
         With scores, on the host; of a multilabel task probabilities.
     """
-    goal = lower(goal)
+    goal = goal.lowered
     if goal.objective.needs() <= {"scores"} and not goal.constraints:
         return Point(float(measure(goal.objective, columns).value()), (), ())
     problem = GoalOnRows.meet(goal, columns)

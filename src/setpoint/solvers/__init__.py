@@ -2,14 +2,13 @@
 
 from setpoint.programs.constrained_problem import ConstrainedProblem
 from setpoint.solvers.augmented import AugmentedLagrangian
-from setpoint.solvers.batched import minimize_batched
+from setpoint.solvers.batched import solve_batched
 from setpoint.solvers.exact_penalty import ExactPenalty, Round
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.kkt import Kkt, kkt
 from setpoint.solvers.mixture import best_feasible, best_mixture
-from setpoint.solvers.primal_dual import PrimalDual
 from setpoint.solvers.result import Multipliers, Result, Solution, SolverProgress
-from setpoint.solvers.solve import minimize
+from setpoint.solvers.solve import solve
 from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 from setpoint.solvers.table import SOLVERS
 
@@ -20,7 +19,6 @@ __all__ = [
     "FirstOrder",
     "Kkt",
     "Multipliers",
-    "PrimalDual",
     "ConstrainedProblem",
     "SolverProgress",
     "Result",
@@ -30,6 +28,10 @@ __all__ = [
     "best_feasible",
     "best_mixture",
     "kkt",
-    "minimize",
-    "minimize_batched",
+    "solve",
+    "solve_batched",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -465,11 +465,6 @@ class ExactPenalty:
         listener : callable, optional
             Is told a :class:`Round` after each; what is true of its answer ends the run.
         """
-        if problem.noisy or problem.proxies is not None:
-            raise DataError(
-                "the exact penalty descends the constraints as they are; a problem with noise or "
-                "proxies is for PrimalDual"
-            )
         run = PenaltyRun(self, problem, x, judge)
         run.begin(weights) if resume is None else run.take_up(resume)
         last = self.rounds if until is None else min(until, self.rounds)

@@ -1,21 +1,20 @@
-"""The door to the solvers: minimise f(x) subject to c(x) <= 0, e(x) = 0 and low <= x <= high.
+"""Minimise f(x) subject to c(x) <= 0, e(x) = 0 and low <= x <= high.
 
-All functions may be non-convex and have kinks (locally Lipschitz). What is found is a local
-solution.
+All functions may be non-convex and have kinks (locally Lipschitz). The answer is a local solution.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, is_real, number, whole
 from setpoint.solvers.augmented import AugmentedLagrangian
 from setpoint.solvers.augmented.augmented_lagrangian import solved
 from setpoint.solvers.result import Multipliers, Result, SolverProgress
@@ -33,15 +32,21 @@ STEPS = 1000  #: at most, by default
 ROUNDS = ("epochs", "rounds")  #: what a limit of iterations means to the augmented Lagrangian
 
 
-def minimize(
+Variables = Tensor | Mapping[str, Tensor] | nn.Module  #: what x can be
+ConstraintFunctions = Callable[..., Tensor] | Sequence[Callable[..., Tensor]]
+Side = float | Tensor | np.ndarray | Mapping[str, Any] | None  #: low or high
+Batches = Iterable[Any] | Callable[[], Any]
+
+
+def solve(
     objective: Callable[..., Tensor],
-    x0: Any,
+    x0: Variables,
     *,
-    inequalities: Any = (),
-    equalities: Any = (),
-    bounds: Any = None,
-    method: Any = "auto",
-    batches: Any = None,
+    inequalities: ConstraintFunctions = (),
+    equalities: ConstraintFunctions = (),
+    bounds: tuple[Side, Side] | None = None,
+    method: str | AugmentedLagrangian = "auto",
+    batches: Batches | None = None,
     tolerance: float | None = None,
     feasibility: float | None = None,
     max_iterations: int | None = None,
@@ -49,7 +54,7 @@ def minimize(
     max_seconds: float | None = None,
     hessian: str | int = "auto",
     qp: str = "auto",
-    callback: Callable[[SolverProgress], Any] | None = None,
+    callback: Callable[[SolverProgress], object] | None = None,
     resume: dict[str, Any] | None = None,
     seed: int = 0,
 ) -> Result:
@@ -108,7 +113,7 @@ def minimize(
     The nearest point to (2, 1) in the unit disc, with what a unit of the constraint costs:
 
     >>> target = torch.tensor([2.0, 1.0], dtype=torch.float64)
-    >>> result = minimize(
+    >>> result = solve(
     ...     lambda x: (x - target).square().sum(),
     ...     torch.zeros(2, dtype=torch.float64),
     ...     inequalities=lambda x: x @ x - 1,
@@ -142,8 +147,7 @@ def minimize(
             resume=resume,
             seed=seed,
         )
-    if qp not in quadratic.SOLVERS:
-        raise KindError(f"qp={qp!r}: one of {', '.join(quadratic.SOLVERS)}")
+    choice("qp", qp, quadratic.SOLVERS)
     settings = SqpSettings(
         (ROUGH if functions.rounded else EXACT) if tolerance is None else tolerance,
         (ROUGH / 100 if functions.rounded else EXACT) if feasibility is None else feasibility,
@@ -212,8 +216,7 @@ def _result(run: SqpRun, plan: str) -> Result:
 def _chosen(method: Any, batches: Any) -> tuple[str, str]:
     if isinstance(method, AugmentedLagrangian):
         return "augmented-lagrangian", "as asked"
-    if method not in METHODS:
-        raise KindError(f"method={method!r}: one of {', '.join(METHODS)}")
+    choice("method", method, METHODS)
     if batches is not None:
         if method == "sqp":
             raise KindError(
@@ -232,13 +235,13 @@ def _checked(
     tolerance: Any, feasibility: Any, iterations: Any, evaluations: Any, seconds: Any
 ) -> None:
     for name, x in (("tolerance", tolerance), ("feasibility", feasibility)):
-        if x is not None and (not is_real(x) or not 0 < x < math.inf):
-            raise KindError(f"{name}={x!r}: a positive number")
-    if iterations is not None and (not is_real(iterations) or iterations < 0 or iterations % 1):
-        raise KindError(f"max_iterations={iterations!r}: a whole number, 0 or more")
+        if x is not None:
+            number(name, x, 0, open_low=True, error=KindError)
+    if iterations is not None:
+        whole("max_iterations", iterations, 0, error=KindError)
     for name, x in (("max_evaluations", evaluations), ("max_seconds", seconds)):
-        if x is not None and (not is_real(x) or not x > 0):
-            raise KindError(f"{name}={x!r}: a positive number, or None for no limit")
+        if x is not None and not (is_real(x) and x == math.inf):
+            number(name, x, 0, open_low=True, error=KindError)
 
 
 def _memory(hessian: str | int, n: int) -> int | None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from setpoint.solvers.augmented import AugmentedLagrangian
 from setpoint.solvers.exact_penalty import ExactPenalty
 from setpoint.solvers.first_order import FirstOrder
-from setpoint.solvers.primal_dual import PrimalDual
 from setpoint.solvers.sqp.penalty_inner_solver import Sqp
 
 SOLVERS: dict[str, type] = {
     "first-order": FirstOrder,
-    "primal-dual": PrimalDual,
     "exact-penalty": ExactPenalty,
     "augmented-lagrangian": AugmentedLagrangian,
     "sqp": Sqp,

@@ -173,8 +173,6 @@ class RunningLoss(nn.Module):
         self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
         self._watch = LossWatch()
         self._views: Any = [], []
-        self._plain = program.short is not None and self.memory > 0 and self.accumulate == 1
-        self._brief = False  #: whether the first calls are over and the short way may be taken
 
     def forward(
         self,
@@ -190,33 +188,11 @@ class RunningLoss(nn.Module):
         ``row`` holds the number of each row among all rows; only losses that are ``indexed`` ask
         for it.
         """
-        if self._brief and weight is None and _common(outputs, target) and self.training:
-            return self._briefly(outputs, target)
         kind = outputs.device.type if isinstance(outputs, Tensor) else "cpu"
         if torch.is_autocast_enabled(kind):  # sums and prices are never narrowed
             with torch.autocast(kind, enabled=False):
                 return self._loss(outputs, target, weight, group, row)
         return self._loss(outputs, target, weight, group, row)
-
-    def _briefly(self, outputs: Tensor, target: Tensor) -> Tensor:
-        """What ``_loss`` does, by the program's short way."""
-        known, views = self._views
-        held = self._buffers
-        if not known or known[0] is not held["totals"] or known[1] is not held["prices"]:
-            views = self._state(True)
-        totals, prices, *more = views
-        if self._program.paced:
-            more = *(more or [totals[0, :0]]), int(held["steps"])  # type: ignore[arg-type]
-        target = target if target.dtype is torch.float32 else target.float()
-        fading = math.exp(-outputs.shape[0] / self.memory)
-        found = self._program.short(outputs.detach(), target, totals, prices, fading, *more)
-        if found is None:
-            return self._loss(outputs, target, None, None)
-        value, gradient = found
-        self._buffers["steps"].add_(1)  # type: ignore[union-attr]
-        result = torch.dot(torch.from_numpy(gradient), outputs)
-        result.detach().fill_(value)
-        return result
 
     def _loss(
         self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any = None
@@ -237,8 +213,6 @@ class RunningLoss(nn.Module):
         if program.settles and self.training:
             program.settle(rows, self.steps, self._exchange(), not self.memory)
         value, gradient = self._advance(rows, world)
-        if self._plain and self._watch.turn > 2 * EVERY and rows.host:
-            self._brief = world == 1 and int(self.steps) > self.warmup
         return attached(outputs, value, gradient if own is None else gradient[own])
 
     def _exchange(self) -> Processes | None:
@@ -350,12 +324,7 @@ class RunningLoss(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy takes arrays of its own buffers."""
-        return {**self.__dict__, "_views": ([], []), "_brief": False}
-
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """After loading, warm-up may be ahead again."""
-        super()._load_from_state_dict(*args, **kwargs)
-        self._brief = False
+        return {**self.__dict__, "_views": ([], [])}
 
     def _joined(self, small: Any, totals: Any, old: Any, count: Any) -> tuple[Any, Any, Any]:
         """The totals with the parts so far, what is left of the old ones, and whether to move."""
@@ -423,22 +392,6 @@ class RunningLoss(nn.Module):
                 if new.dtype in (torch.float16, torch.bfloat16) or kept:
                     module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
-
-
-def _common(outputs: Any, target: Any) -> bool:
-    """Whether a batch is of the commonest kind: float32 (n,) on the host, nothing traced."""
-    return (
-        type(outputs) is Tensor
-        and type(target) is Tensor
-        and outputs.dtype is torch.float32
-        and target.dtype in (torch.float32, torch.int64, torch.bool)
-        and outputs.is_cpu
-        and target.is_cpu
-        and outputs.ndim == 1
-        and outputs.shape == target.shape
-        and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()
-    )
 
 
 def _set(buffer: Tensor, value: Any) -> None:

@@ -132,9 +132,9 @@ def test_the_rule_remembers_the_rows(run, tuned, fresh, draw, tmp_path):
     assert len(sp.DecisionRule.load(rule_file).touched) == 2
 
 
-def test_rows_of_another_process_are_remembered(process, tuned, fresh):
+def test_rows_of_another_process_are_remembered(run, process, tuned, fresh):
     rule_file, (path, _) = tuned(), fresh
-    assert process("certify", rule_file, path, "-g", EASY).returncode == 0
+    assert run("certify", rule_file, path, "-g", EASY).exit_code == 0
     result = process("certify", rule_file, path, "-g", EASY, "--force")
     assert result.returncode == 2
     assert "already used" in result.stderr

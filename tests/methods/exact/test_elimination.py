@@ -1,7 +1,5 @@
 """The eliminated form: costs on a loss that is cut off, against the formula as it is written."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -19,7 +17,6 @@ from setpoint.methods.exact.elimination import FIRMNESS, EliminatedProgram, by_m
 from setpoint.methods.method import ready
 from setpoint.surrogates import Annealed, Constant
 from setpoint.training import RunningLoss
-from setpoint.training.running_loss import EVERY
 
 FPOR = "maximize recall subject to precision >= 0.8"
 FROP = "maximize precision subject to recall >= 0.7"
@@ -268,42 +265,6 @@ def test_tensors_elsewhere_are_pulled_alike():
                 away, None, torch.tensor(prices), torch.tensor(on), step, torch.tensor(0.01)
             )
             torch.testing.assert_close(here, there, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("goal", [FPOR, "maximize f1", "maximize accuracy subject to fpr == 0.2"])
-def test_the_short_way_is_the_general_way(goal):
-    method = Costs(Annealed(8, 1, 230))
-    lowered = Lowered(sp.Goal.of(goal), Cells(sp.Task.binary()))
-    start = [1.0] * len(lowered.constraints)
-    loss = RunningLoss(EliminatedProgram(lowered, HardSteps(1), start, method), memory=2000)
-    rng = torch.Generator().manual_seed(0)
-
-    def batch(n, share):
-        y = (torch.rand(n, generator=rng) < share).float()
-        return 2 * torch.randn(n, generator=rng) + y, y
-
-    for _ in range(2 * EVERY + 2):
-        loss(*batch(20, 0.2))
-    assert loss._brief
-    other = copy.deepcopy(loss)
-    other._plain = False
-    for i in range(24):
-        z, y = batch((1, 7, 64, 500)[i % 4], (0.0, 0.1, 1.0)[i // 8])
-        found = []
-        for way in (loss, other):
-            leaf = z.clone().requires_grad_()
-            value = way(leaf, y)
-            value.backward()
-            found.append((value.detach(), leaf.grad))
-        assert loss._brief
-        assert not other._brief
-        for mine, general in zip(*found, strict=True):
-            torch.testing.assert_close(mine, general, rtol=2e-5, atol=1e-6)
-    for key, buffer in other.state_dict().items():
-        torch.testing.assert_close(loss.state_dict()[key], buffer, rtol=2e-4, atol=1e-5)
-    before = loss.totals.clone()
-    assert not torch.isfinite(loss(torch.tensor([float("nan")]), torch.ones(1)))
-    torch.testing.assert_close(loss.totals, before)
 
 
 @pytest.mark.parametrize("task", [None, CLASSES])

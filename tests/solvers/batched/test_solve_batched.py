@@ -9,7 +9,7 @@ from scipy.optimize import minimize as scipy_minimize
 from tests.solvers.known_problems import PROBLEMS
 
 from setpoint import DataError, KindError
-from setpoint.solvers.batched import minimize_batched
+from setpoint.solvers.batched import solve_batched
 
 KNOWN = {known.name: known for known in PROBLEMS}
 NAMES = "hs1 hs7 hs10 hs14 hs22 hs29 hs30 hs35 hs36 hs40 hs43 hs63 hs65 hs71 hs76".split()
@@ -25,7 +25,7 @@ def solve(known, hessian, rows=3, **options):
     x0 = known.start.repeat(rows, 1)
     noise = torch.randn(x0.shape, generator=torch.Generator().manual_seed(0), dtype=x0.dtype)
     x0[1:] += 0.02 * noise[1:]
-    return minimize_batched(
+    return solve_batched(
         each(known.f),
         x0,
         inequalities=each(known.c),
@@ -91,7 +91,7 @@ def test_kinks(name, hessian):
     f, c, bounds, start, best = kinked()[name]
     x0 = torch.tensor([start, start], dtype=torch.float64)
     x0[1] *= 1.1  # off the first: rows must not share a path
-    found = minimize_batched(f, x0, inequalities=c, bounds=bounds, hessian=hessian)
+    found = solve_batched(f, x0, inequalities=c, bounds=bounds, hessian=hessian)
     assert found.violation.max() <= 1e-6
     assert (found.fun - best).abs().max() <= 1e-6
 
@@ -117,7 +117,7 @@ def quadratics(rows, width, seed, dtype=torch.float64):
 def test_every_row_agrees_with_slsqp(hessian, width):
     f, c, data = quadratics(12, width, 0)
     x0 = torch.zeros(12, width, dtype=torch.float64)
-    found = minimize_batched(f, x0, inequalities=c, bounds=(-0.4, 0.5), data=data, hessian=hessian)
+    found = solve_batched(f, x0, inequalities=c, bounds=(-0.4, 0.5), data=data, hessian=hessian)
     assert found.success.all()
     assert ((found.x >= -0.4) & (found.x <= 0.5)).all()
     for b, (q, g, n) in enumerate(zip(*(d.numpy() for d in data), strict=True)):
@@ -141,7 +141,7 @@ def test_every_row_agrees_with_slsqp(hessian, width):
 def test_multipliers_are_those_of_the_lagrangian():
     f, c, data = quadratics(8, 4, 1)
     x0 = torch.zeros(8, 4, dtype=torch.float64)
-    found = minimize_batched(f, x0, inequalities=c, data=data, tolerance=1e-8)
+    found = solve_batched(f, x0, inequalities=c, data=data, tolerance=1e-8)
     q, b, n = data
     slopes = torch.stack([2 * found.x, n], 1)
     left = torch.einsum("bij,bj->bi", q, found.x) - b
@@ -157,22 +157,22 @@ def test_rows_do_not_know_of_each_other():
     f, c, data = quadratics(32, 4, 2)
     x0 = torch.zeros(32, 4, dtype=torch.float64)
     options = {"inequalities": c, "bounds": (-0.4, None)}
-    together = minimize_batched(f, x0, data=data, **options)
+    together = solve_batched(f, x0, data=data, **options)
     assert len(set(together.iterations.tolist())) > 3  # rows end at different times
     order = torch.randperm(32, generator=torch.Generator().manual_seed(0))
-    mixed = minimize_batched(f, x0, data=tuple(d[order] for d in data), **options)
+    mixed = solve_batched(f, x0, data=tuple(d[order] for d in data), **options)
     torch.testing.assert_close(mixed.x, together.x[order], atol=1e-7, rtol=0)
     assert mixed.status == [together.status[i] for i in order]
     for b in (0, 31):
-        alone = minimize_batched(f, x0[:1], data=tuple(d[b : b + 1] for d in data), **options)
+        alone = solve_batched(f, x0[:1], data=tuple(d[b : b + 1] for d in data), **options)
         torch.testing.assert_close(alone.x[0], together.x[b], atol=1e-6, rtol=0)
         assert alone.success[0] == together.success[b]
 
 
 def test_single_precision():
     f, c, data = quadratics(16, 5, 3, torch.float32)
-    found = minimize_batched(f, torch.zeros(16, 5), inequalities=c, bounds=(-0.4, 0.5), data=data)
-    exact = minimize_batched(
+    found = solve_batched(f, torch.zeros(16, 5), inequalities=c, bounds=(-0.4, 0.5), data=data)
+    exact = solve_batched(
         f,
         torch.zeros(16, 5, dtype=torch.float64),
         inequalities=c,
@@ -188,14 +188,14 @@ def test_going_on_is_as_good_as_not_stopping():
     f, c, data = quadratics(6, 8, 4)
     x0 = torch.zeros(6, 8, dtype=torch.float64)
     options = {"inequalities": c, "data": data}
-    whole = minimize_batched(f, x0, **options)
-    part = minimize_batched(f, x0, max_evaluations=6, **options)
+    whole = solve_batched(f, x0, **options)
+    part = solve_batched(f, x0, max_evaluations=6, **options)
     assert not part.success.any()
-    rest = minimize_batched(f, x0, resume=part.state, **options)
+    rest = solve_batched(f, x0, resume=part.state, **options)
     torch.testing.assert_close(rest.x, whole.x, atol=1e-5, rtol=0)
     assert rest.iterations.max() < whole.iterations.max()  # curvature and weight came along
     some = torch.tensor([4, 1])
-    few = minimize_batched(
+    few = solve_batched(
         f, x0[some], inequalities=c, data=tuple(d[some] for d in data), resume=part.state.take(some)
     )
     torch.testing.assert_close(few.x, whole.x[some], atol=1e-5, rtol=0)
@@ -209,7 +209,7 @@ def test_shapes_are_kept_and_bounds_hold_at_every_call():
         return ((x - 3) ** 2).flatten(1).sum(1)
 
     low = torch.rand(5, 2, 3, dtype=torch.float64)
-    found = minimize_batched(f, torch.zeros_like(low), bounds=(low, 2.0), data=(low,))
+    found = solve_batched(f, torch.zeros_like(low), bounds=(low, 2.0), data=(low,))
     assert found.x.shape == (5, 2, 3)
     assert all(seen)
     assert (found.x == 2).all()
@@ -228,7 +228,7 @@ def test_each_row_ends_with_its_own_sentence():
         impossible = 1 + (x**2).sum(1)
         return torch.where(kind == 1, impossible, x[:, 0] - 1e12)
 
-    found = minimize_batched(
+    found = solve_batched(
         f, torch.full((6, 2), 0.5, dtype=torch.float64), inequalities=c, data=(kind,)
     )
     assert found.success.tolist() == [True, False, False, False, True, True]
@@ -244,7 +244,7 @@ def test_not_a_number_away_from_the_start_only_shortens_steps():
     def f(x):
         return (x - torch.log(x)).sum(1)  # nan below 0, least at 1
 
-    found = minimize_batched(f, torch.tensor([[0.01, 5.0], [30.0, 1e-3]], dtype=torch.float64))
+    found = solve_batched(f, torch.tensor([[0.01, 5.0], [30.0, 1e-3]], dtype=torch.float64))
     assert found.success.all()
     torch.testing.assert_close(found.x, torch.ones_like(found.x), atol=1e-5, rtol=0)
 
@@ -253,7 +253,7 @@ def test_a_constraint_that_does_not_see_a_variable_and_one_that_sees_none():
     def c(x):
         return torch.stack([1 - x[:, 1], torch.full_like(x[:, 0], -1.0).detach()], 1)
 
-    found = minimize_batched(
+    found = solve_batched(
         lambda x: (x**2).sum(1), torch.full((2, 3), 2.0, dtype=torch.float64), inequalities=c
     )
     wanted = torch.tensor([[0.0, 1.0, 0.0]] * 2, dtype=torch.float64)
@@ -269,7 +269,7 @@ def test_five_and_twelve_constraints():
         rng = np.random.default_rng(count)
         n = torch.tensor(rng.normal(size=(4, count, 6)))
         n[:, :, 0] = n[:, :, 0].abs() + 0.3  # they have points in common
-        found = minimize_batched(
+        found = solve_batched(
             lambda x, n: (x**2).sum(1),
             torch.zeros(4, 6, dtype=torch.float64),
             inequalities=lambda x, n: 1 - torch.einsum("bpn,bn->bp", n, x),
@@ -291,7 +291,7 @@ def test_callback_stops_and_is_told_how_many_run():
         told.append(progress)
         return progress.evaluations > 15
 
-    found = minimize_batched(
+    found = solve_batched(
         lambda x: (1 - x[:, 0]) ** 2 + 100 * (x[:, 1] - x[:, 0] ** 2) ** 2,
         torch.tensor([[-1.2, 1.0]], dtype=torch.float64),
         callback=stop,
@@ -317,4 +317,4 @@ def test_callback_stops_and_is_told_how_many_run():
 )
 def test_what_cannot_be_meant_is_said(options, error, said):
     with pytest.raises(error, match=said):
-        minimize_batched(lambda x: (x**2).sum(1), torch.ones(2, 2), **options)
+        solve_batched(lambda x: (x**2).sum(1), torch.ones(2, 2), **options)

@@ -94,9 +94,5 @@ class Bar:
 
 def plan_facts(plan: FitPlan) -> list[tuple[str, str]]:
     """The plan in words, as facts."""
-    facts = []
-    for line in plan.lines():
-        name, said = line.split(maxsplit=1)
-        if name in _PLAN:
-            facts.append(("" if facts else "Plan", f"{_PLAN[name]}{said}"))
-    return facts
+    shown = [f"{_PLAN[label]}{words}" for label, words in plan.facts() if label in _PLAN]
+    return [("" if i else "Plan", words) for i, words in enumerate(shown)]

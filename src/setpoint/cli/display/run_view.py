@@ -97,7 +97,7 @@ def rows_words(run: SavedRun) -> str:
     many = count(rows["rows"], "row")
     if run.report["fresh"]:
         return f"on {many} never used before; 95% intervals"
-    if "tuned on alike" in run.about["plan"]["how"]:
+    if run.tuned_on_fitted_rows:
         return f"on {many} that the model was fitted on, which flatters it; 95% intervals"
     return f"on {many} that also chose the rule, scored out-of-fold; 95% intervals"
 
@@ -106,7 +106,7 @@ def infeasible_facts(run: SavedRun) -> list[Fact]:
     """Why the goal cannot be met, and what can."""
     found = run.diagnosis
     assert found is not None
-    (verdict, reason), *rest = found.told()
+    (verdict, reason), *rest = found.facts()
     facts: list[Fact] = [(verdict, Text(reason, "bold red"))]
     before = None
     for label, words in rest:
@@ -140,8 +140,7 @@ def _way_to_proof(run: SavedRun) -> list[Fact]:
     found = run.diagnosis
     if found is None or run.status == "NOT FEASIBLE":
         return []
-    wanted = ("nearest provable", "labels")
-    return [("", f"{label}: {words}") for label, words in found.told() if label in wanted]
+    return [("", f"{label}: {words}") for label, words in found.proof_facts()]
 
 
 def _head(proof: Certificate) -> Text:
@@ -236,7 +235,7 @@ def record(run: SavedRun) -> dict[str, Any]:
         "certificate": None if proof is None else run.report["certificate"],
         "comparison": None if run.comparison is None else run.comparison.to_json(),
         "prices": [] if found is None else [price.sentence() for price in found.prices],
-        "diagnosis": None if found is None else [list(pair) for pair in found.told()],
+        "diagnosis": None if found is None else [list(pair) for pair in found.facts()],
         "notes": run.notes,
         "checks": [dict(check) for check in run.checks],
         "seconds": run.about["seconds"],

@@ -99,6 +99,12 @@ class SavedRun:
         return None if told is None else Diagnosis.from_json(told["details"])
 
     @property
+    def tuned_on_fitted_rows(self) -> bool:
+        """Whether the rule was chosen on the rows that models were fitted on, for want of rows."""
+        plan = self.about["plan"]
+        return plan["folds"] == 1 and "tune" not in plan["rows"]
+
+    @property
     def notes(self) -> list[str]:
         """What was chosen and why, and what a reader should know."""
         return [note.text for note in map(Note.from_json, self.about["notes"])]

@@ -20,7 +20,7 @@ from setpoint.decisions.certify import examine, proves
 from setpoint.decisions.proof.margin_path import joint_power, margin_path
 from setpoint.decisions.proof.testing_order import counts_along, pure_claims, threshold_order
 from setpoint.expressions import Columns, Sweep
-from setpoint.expressions.rows.row_fingerprint import Fingerprint
+from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule, declared, groups_of
 from setpoint.rules.goal_on_rows import GoalOnRows
@@ -28,10 +28,14 @@ from setpoint.rules.rule import with_decisions
 from setpoint.rules.table import choose
 from setpoint.statistics import binomial as bounds
 
+OTHER_REFERENCE = (
+    "as reference; the order of the tests has to come from other rows, such as the training or "
+    "the tune rows"
+)
 STEPS = 64  #: thresholds that are tested where each test takes its time
 
 
-def prove(
+def prove_columns(
     goal: Goal,
     columns: Columns,
     reference: Columns,
@@ -51,7 +55,7 @@ def prove(
     columns : Columns
         The certify rows: labels and scores, on the host.
     reference : Columns
-        Rows that the candidates, their order and the first of them come from.
+        Rows that the candidates, their order and the first of them come from; other rows.
     delta : float
     kind, by, head, seed
         As for :func:`setpoint.rules.table.choose`.
@@ -63,11 +67,12 @@ def prove(
         raise GoalError(
             "the first k of other rows are another rule, so a top-k rule proves nothing"
         )
+    rows, reference_rows = Fingerprint.of(columns), Fingerprint.of(reference)
+    refuse_seen(rows, [reference_rows], "certify rows", OTHER_REFERENCE)
     walk = _walk_thresholds if kind == "threshold" else _walk_rules
     columns = replace(columns, task=declared(goal, columns, [groups_of(goal, reference)]))
     options = (kind, by, head, seed, weight_bound)
     chosen, passed, total = walk(goal, columns, reference, delta, *options)
-    rows = Fingerprint.of(columns)
     decided = with_decisions(chosen, columns)
     tested = min(passed + 1, total) if passed else 0
     proof = examine(
@@ -88,7 +93,7 @@ def prove(
         chosen_on=rows,
         certificate=proof,
         groups=groups_of(goal, columns),
-        touched=[Fingerprint.of(reference)],
+        touched=[reference_rows],
     )
 
 

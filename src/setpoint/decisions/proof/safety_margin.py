@@ -20,7 +20,7 @@ import numpy as np
 from setpoint.decisions.proof.margin_path import tightened_goal
 from setpoint.decisions.proof.testing_order import counts_along, pure_claims
 from setpoint.expressions import Columns, Scan, Sweep
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import tune_threshold
@@ -60,7 +60,7 @@ def cautious(
     DecisionRule, float
         1 where the margin is whole, less where no rule has it.
     """
-    goal = lower(goal)
+    goal = goal.lowered
     if margin == 0 or not goal.constraints:
         return choose(goal, columns, kind, by, head, seed), 0.0
     claims = pure_claims(goal, columns) if kind == "threshold" else [None]

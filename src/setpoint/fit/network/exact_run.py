@@ -19,6 +19,7 @@ from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.fit.network.exact_verdict import NEAR, Stand, Verdict, prices_of, read_verdict
 from setpoint.goals import Goal, Task
 from setpoint.methods import Exact
+from setpoint.methods.exact.exact import whole_form
 from setpoint.methods.exact.hard_decisions import HardRows, Rank, walk
 from setpoint.methods.exact.whole_problem import WholeProblem
 from setpoint.methods.method import ready
@@ -526,15 +527,12 @@ def fit_exact(
     >>> solved.verdict.train.value
     0.8
     """
-    found = Exact() if method is None else method
-    if not isinstance(found, Exact):
-        raise KindError(f"method={method!r}: an Exact with its options, or None")
+    chosen = whole_form(method)
     stated, kind = Goal.of(goal), Task.make(task)
     rows, other = _taken(TrainingRows(X, y, weight, group), kind), None
     if tune is not None:
         other = _taken(TrainingRows(*tune), kind)
-    found = replace(found, form="whole")
-    run = ExactRun(stated, kind, model, rows, found, judge, listener, seed)
+    run = ExactRun(stated, kind, model, rows, chosen, judge, listener, seed)
     return run.solve(other, checkpoint, fingerprint)
 
 

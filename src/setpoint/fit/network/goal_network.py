@@ -1,12 +1,9 @@
-"""Networks under a goal: from rows to trained weights.
+"""Networks under a goal: from rows to trained weights, by the phases that the method states.
 
-cross-entropy   one run, or one per class weight, judged on the tune rows
-soft-set        one run; several classes start with a quarter of cross-entropy
-lagrangian      the same
-costs           a run of cross-entropy, its threshold made ½ and its multipliers settled; then costs
-implicit        a run of cross-entropy, then on thresholds that follow the scores; the better kept
-exact           a run of cross-entropy, then all rows at once; of many rows, as for costs
-pairwise        one run
+A phase starts from the network as it was built, or from a run of cross-entropy, whose best
+threshold may become ½ first; it goes through batches, or settles its solution over all rows at
+once. Every epoch is judged by the goal on the tune rows, and the best one is kept, be it of
+cross-entropy. Of several phases the best one is kept.
 """
 
 from __future__ import annotations
@@ -29,12 +26,12 @@ from setpoint.fit.network.exact_run import fit_exact
 from setpoint.fit.network.exact_verdict import Verdict
 from setpoint.goals import Goal, Task, lower
 from setpoint.losses import GoalLoss
-from setpoint.methods import Costs, CrossEntropy, Exact, Implicit, Lagrangian, Method, SoftSet
+from setpoint.methods import CrossEntropy, Method
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.implicit.threshold_search import search_slots
-from setpoint.methods.method import ready
-from setpoint.methods.rate_targets import curve_of
+from setpoint.methods.method import LabelledOutputs, ready
+from setpoint.methods.training_hints import FitSize, Phase, Start
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.solvers import FirstOrder
@@ -84,7 +81,7 @@ def point_by_group(
     return GoalOnRows.meet(goal, known).judge(replace(known, decided=decided))
 
 
-# Sizes of batches and weights of classes, from how many rows each class has.
+# The size of batches, from how many rows each class has.
 
 
 def batch_size(target: Tensor, task: Task) -> int:
@@ -99,27 +96,6 @@ def batch_size(target: Tensor, task: Task) -> int:
     else:
         rarest = float(target.float().mean(0).clamp(min=1 / n).min())
     return max(1, min(n, max(size, min(int(10 / max(rarest, 1e-9)), 4096))))
-
-
-def class_weights(target: Tensor, task: Task, power: float) -> tuple[float, ...]:
-    """(1 / frequency)^power of each class; of a label, that of positives to negatives."""
-    if task.kind == "multilabel":
-        share = target.double().mean(0).clamp(1 / len(target), 1 - 1 / len(target))
-        u = (1 - share) / share
-    else:
-        width = 2 if task.kind == "binary" else len(task.classes or ())
-        u = 1 / torch.bincount(target.long(), minlength=width).clamp(min=1).double()
-        u = u / u.mean()
-    return tuple((u**power).tolist())
-
-
-MEMORY, MANY = 8192, 400  #: rows that totals remember; rows of the rarest class, where hard ones
-HARDENED = 0.8  #: share of the epochs in which the forms of exact for batches harden
-WHOLE = 200_000  #: rows up to which the exact problem is solved over all of them at once
-#: share of the steps that soft-set starts with cross-entropy, for several classes or constraints
-WARMUP = 0.25
-#: powers of the inverse class frequencies that a search of class weights tries
-POWERS = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,24 +154,19 @@ def fit_network(
     settings: NetworkSettings,
 ) -> Fitted:
     """Train a network on a goal by a method, judged after every epoch on the tune rows."""
-    fit = _Fit(goal, task, build, rows, tune, settings)
-    if isinstance(method, Implicit):
-        method, fit.by = method.sized(goal, len(tune.target)), method.by
-    if isinstance(method, CrossEntropy) and method.class_weight == "search":
-        return fit.searched()
-    if isinstance(method, Exact):
-        method = fit.formed(method)
-        if method.form == "whole":  # which refuses for itself
-            return fit.whole(method)
-    why = method.refusal(goal, task)
-    if why is not None:
-        raise GoalError(why)
-    if isinstance(method, Costs | Implicit | Exact):
-        return fit.second(method)
-    return fit.alone(method)
+    fit = _NetworkFit(goal, task, build, rows, tune, settings, method.threshold_group)
+    phases = method.schedule(goal, task, fit.fit_size())
+    for phase in phases:  # what cannot be trained is refused before anything is
+        if phase.on_all_rows:
+            ready(phase.method, goal, task)
+            continue
+        why = phase.method.refusal(goal, task)
+        if why is not None:
+            raise GoalError(why)
+    return fit.best_of(phases)
 
 
-class _Fit:
+class _NetworkFit:
     """What the runs of one fit share."""
 
     def __init__(
@@ -206,10 +177,11 @@ class _Fit:
         rows: TensorRows,
         tune: TensorRows,
         settings: NetworkSettings,
+        threshold_group: str | None,
     ) -> None:
         self.goal, self.task, self.build = goal, task, build
         self.rows, self.tune, self.settings = rows, tune, settings
-        self.by: str | None = None  #: the group column that thresholds differ by
+        self.threshold_group = threshold_group
         self.size = settings.batch_size or batch_size(rows.target, task)
         self.batches = InMemory(rows.rows(), self.size, (rank(), world_size()))
         if settings.steps is not None:
@@ -217,52 +189,82 @@ class _Fit:
             epochs = max(4, round(steps / max(1, self.batches.count())))
             self.settings = replace(settings, epochs=epochs)
 
-    def alone(self, method: Method) -> Fitted:
-        """One run."""
-        model, loss, run = self.run(self.build(), method, method.name, self._rate(method))
+    def fit_size(self) -> FitSize:
+        """The size of the fit, by which a method chooses its phases."""
+        target = self.rows.target
+        if self.task.kind == "multilabel":
+            counts = target.sum(0)
+        else:
+            width = 2 if self.task.kind == "binary" else len(self.task.classes or ())
+            counts = torch.bincount(target.long(), minlength=width)
+        return FitSize(
+            rows=len(target),
+            tune_rows=len(self.tune.target),
+            class_rows=tuple(int(n) for n in counts),
+            steps=self.settings.epochs * self.batches.count(),
+            tabular=self.rows.inputs.ndim == 2,
+            processes=world_size(),
+        )
+
+    def best_of(self, phases: tuple[Phase, ...]) -> Fitted:
+        """Go through the phases; the best on the tune rows, the first of several as good."""
+        tried: list[tuple[Phase, Fitted]] = []
+        for phase in phases:
+            fitted = self.fresh(phase) if phase.hints.start is Start.FRESH else self.second(phase)
+            tried.append((phase, fitted))
+            if not fitted.finished:
+                break
+        if len(tried) == 1:
+            return tried[0][1]
+        phase, best = max(tried, key=lambda pair: _rank(pair[1].runs[-1]))
+        return replace(
+            best,
+            history=[row for _, fitted in tried for row in fitted.history],
+            runs=tuple(run for _, fitted in tried for run in fitted.runs),
+            notes=(*best.notes, *([phase.note] if phase.note else [])),
+            finished=all(fitted.finished for _, fitted in tried),
+        )
+
+    def fresh(self, phase: Phase) -> Fitted:
+        """One run from the network as it was built."""
+        model, loss, run = self.run(self.build(), phase, self._rate(phase))
         notes = ()
         if run.best_epoch < loss.warmup // self.batches.count() and loss.warmup > 1:
             notes = (
-                f"{method.name} was no better than its warm-up of cross-entropy, which is kept",
+                f"{phase.name} was no better than its warm-up of cross-entropy, which is kept",
             )
         return Fitted(model, run.history, (run,), notes, loss, run.finished)
 
-    def searched(self) -> Fitted:
-        """One run for each power of the inverse class frequencies; the best on the tune rows."""
-        tried = []
-        for power in POWERS:
-            weights = class_weights(self.rows.target, self.task, power)
-            method = CrossEntropy(weights if power else None)
-            phase = f"cross-entropy, weights^{power:g}"
-            model, loss, run = self.run(self.build(), method, phase, self._rate(method))
-            tried.append((model, loss, run, power))
-            if not run.finished:
-                break
-        ranks = [run.verdict.rank if run.verdict else () for _, _, run, _ in tried]
-        best = max(range(len(tried)), key=lambda i: ranks[i])
-        model, loss, run, power = tried[best]
-        runs = tuple(t[2] for t in tried)
-        note = f"class weights: (1 / frequency)^{power:g} was best on the tune rows"
-        history = [row for r in runs for row in r.history]
-        return Fitted(model, history, runs, (note,), loss, all(r.finished for r in runs))
-
-    def formed(self, method: Exact) -> Exact:
-        """The method in the form that suits the rows."""
-        n = len(self.rows.target)
-        if method.form == "auto":
-            few = n <= WHOLE and self.rows.inputs.ndim == 2 and world_size() == 1
-            few = few and curve_of(self.goal) is None
-            method = replace(method, form="whole" if few else "eliminated")
-        steps = self.settings.epochs * self.batches.count()
-        return replace(method, anneal=steps, rows=n if method.form == "table" else method.rows)
-
-    def whole(self, method: Exact) -> Fitted:
-        """Cross-entropy first; then the exact problem over all rows, judged on the tune rows."""
-        ready(method, self.goal, self.task)  # before anything is trained
-        plain = CrossEntropy()
-        model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
+    def second(self, phase: Phase) -> Fitted:
+        """Cross-entropy first; where it ends the phase starts."""
+        entropy = CrossEntropy()
+        before = Phase(method=entropy, name=entropy.name, hints=entropy.hints)
+        model, loss, first = self.run(self.build(), before, self._rate(before))
         if not first.finished:
             return Fitted(model, first.history, (first,), (), loss, False)
+        if phase.on_all_rows:
+            return self._on_all_rows(phase, model, loss, first)
+        plain, notes = copy.deepcopy(model.state_dict()), ()
+        if phase.hints.half_threshold:
+            threshold = self._threshold(model)
+            if threshold is not None and self._shifted(model, threshold):
+                notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
+                outputs = self._tune_outputs(model)
+                settled = phase.method.at_threshold(self.goal, self.task, outputs, threshold)
+                phase = replace(phase, method=settled)
+        rate = self._rate(phase) / phase.hints.rate_divisor
+        model, loss, second = self.run(model, phase, rate, first, plain)
+        kept = first.verdict is not None and second.verdict is not None
+        if kept and second.verdict.rank <= first.verdict.rank:  # type: ignore[union-attr]
+            what = f'method="{phase.name}" was no better on the tune rows'
+            notes += (f"{what}: cross-entropy's weights are kept",)
+        history = first.history + second.history
+        return Fitted(model, history, (first, second), notes, loss, second.finished)
+
+    def _on_all_rows(
+        self, phase: Phase, model: nn.Module, loss: GoalLoss, first: Trained
+    ) -> Fitted:
+        """The problem over all rows at once, from where cross-entropy ended."""
         rows, tune, settings = self.rows, self.tune, self.settings
         solved = fit_exact(
             self.goal,
@@ -273,67 +275,46 @@ class _Fit:
             weight=rows.weight,
             group=rows.codes or None,
             tune=(tune.inputs, tune.target, tune.weight, tune.codes or None),
-            method=method,
+            method=phase.method,
             judge=lambda model: self.judge(model).rank,
             seed=settings.seed,
             listener=settings.listener,
-            checkpoint=self._place("exact"),
-            fingerprint=self._fingerprint(method, 0.0, model),
+            checkpoint=self._place(phase.name),
+            fingerprint=self._fingerprint(phase.method, 0.0, model),
         )
-        notes = (f'method="exact": {solved.verdict.brief()}',)
+        notes = (f'method="{phase.name}": {solved.verdict.brief()}',)
         history = first.history + solved.history
         return Fitted(model, history, (first,), notes, loss, solved.finished, solved.verdict)
-
-    def second(self, method: Costs | Implicit | Exact) -> Fitted:
-        """Cross-entropy first; where it ends the method starts."""
-        plain = CrossEntropy()
-        model, loss, first = self.run(self.build(), plain, "cross-entropy", self._rate(plain))
-        if not first.finished:
-            return Fitted(model, first.history, (first,), (), loss, False)
-        plain, notes, rate = copy.deepcopy(model.state_dict()), (), self._rate(method)
-        if not isinstance(method, Implicit) and curve_of(self.goal) is None:
-            rate = rate / 3 if isinstance(method, Costs) else rate
-            threshold = self._threshold(model)
-            if threshold is not None and self._shifted(model, threshold):
-                notes = (f"the threshold of cross-entropy, {threshold:.3g}, was made ½",)
-                method = self._settled(method, model, threshold)
-        model, loss, second = self.run(model, method, method.name, rate, first, plain)
-        kept = first.verdict is not None and second.verdict is not None
-        if kept and second.verdict.rank <= first.verdict.rank:  # type: ignore[union-attr]
-            what = f'method="{method.name}" was no better on the tune rows'
-            notes += (f"{what}: cross-entropy's weights are kept",)
-        history = first.history + second.history
-        return Fitted(model, history, (first, second), notes, loss, second.finished)
 
     def run(
         self,
         model: nn.Module,
-        method: Method,
-        phase: str,
+        phase: Phase,
         rate: float,
         before: Trained | None = None,
         fallback: Any = None,
     ) -> tuple[nn.Module, GoalLoss, Trained]:
         """Train a model; with ``before``, only what is better is kept, else ``fallback``."""
-        settings, start = self.settings, fallback or copy.deepcopy(model.state_dict())
-        late = self.task.kind == "multiclass" or bool(lower(self.goal).constraints)
-        soft = isinstance(method, SoftSet | Lagrangian)
-        waits = int(WARMUP * settings.epochs) if late and soft else 0
-        warmup = max(1, waits * self.batches.count())
-        if isinstance(method, Exact):  # it hardens first, and is judged by what comes of it
-            waits = int(HARDENED * settings.epochs)
-        memory = MEMORY if not isinstance(method, Exact) else self._positives(MANY)
-        loss = GoalLoss(self.goal, method, task=self.task, warmup=warmup, memory=memory)
+        settings, hints = self.settings, phase.hints
+        start = fallback or copy.deepcopy(model.state_dict())
+        warm = int(hints.warmup * settings.epochs)
+        loss = GoalLoss(
+            self.goal,
+            phase.method,
+            task=self.task,
+            warmup=max(1, warm * self.batches.count()),
+            memory=hints.memory,
+        )
         loss.to(self.rows.inputs.device)
         plan = TrainingPlan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
             epochs=settings.epochs,
             patience=settings.patience,
-            waits=waits,
+            waits=max(warm, int(hints.hardening * settings.epochs)),
             seed=settings.seed,
-            phase=phase,
-            checkpoint=self._place(phase),
-            fingerprint=self._fingerprint(method, rate, model),
+            phase=phase.name,
+            checkpoint=self._place(phase.name),
+            fingerprint=self._fingerprint(phase.method, rate, model),
         )
         run = train(model, loss, self.batches, plan, self.judge, settings.listener)
         known = None if before is None or before.verdict is None else before.verdict.rank
@@ -352,8 +333,10 @@ class _Fit:
         columns = self._columns(outputs)
         point = (
             quick_point(self.goal, columns)
-            if self.by is None
-            else point_by_group(self.goal, columns, self.task, self.by, self.tune.codes)
+            if self.threshold_group is None
+            else point_by_group(
+                self.goal, columns, self.task, self.threshold_group, self.tune.codes
+            )
         )
         shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
         feasible, excess, merit = point.rank(self.goal.sign)
@@ -383,35 +366,22 @@ class _Fit:
         model.load_state_dict(state)
         return False
 
-    def _settled(self, method: Any, model: nn.Module, threshold: float) -> Any:
-        """The method with multipliers that make the goal choose this threshold."""
-        program: Any = Costs().lower(self.goal, self.task)  # in whose units the multipliers are
-        if method.multipliers is not None or not program.start.numel():
-            return method
-        outputs = evaluate_outputs(model, self.tune.inputs).cpu()
-        weight = None if self.tune.weight is None else self.tune.weight.cpu()
-        rows = program.rows(outputs, self.tune.target.cpu(), weight, self._codes_on_host())
-        totals, _ = program.measure(rows, torch.zeros(()))
-        settled = program.multipliers_at(totals / program.whole(totals), threshold)
-        return replace(method, multipliers=tuple(settled.tolist()))
-
-    def _positives(self, count: int) -> int:
-        """Rows that hold so many of the rarest class, and no fewer than usual."""
-        if self.task.kind == "multilabel":
-            return MEMORY
-        seen = torch.unique(self.rows.target, return_counts=True)[1]
-        return max(MEMORY, int(count * len(self.rows.target) / int(seen.min())))
-
-    def _codes_on_host(self) -> dict[str, Tensor] | None:
-        return {name: code.cpu() for name, code in self.tune.codes.items()} or None
+    def _tune_outputs(self, model: nn.Module) -> LabelledOutputs:
+        """The model's outputs on the tune rows, on the host."""
+        tune = self.tune
+        return LabelledOutputs(
+            evaluate_outputs(model, tune.inputs).cpu(),
+            tune.target.cpu(),
+            None if tune.weight is None else tune.weight.cpu(),
+            {name: code.cpu() for name, code in tune.codes.items()} or None,
+        )
 
     # --- settings --------------------------------------------------------------------------------
 
-    def _rate(self, method: Method) -> float:
+    def _rate(self, phase: Phase) -> float:
         if self.settings.learning_rate is not None:
             return self.settings.learning_rate
-        fast = isinstance(method, SoftSet | Lagrangian | Exact)
-        return (3e-3 if fast else 1e-3) * self.settings.pace
+        return phase.hints.learning_rate * self.settings.pace
 
     def _place(self, phase: str) -> Path | None:
         if self.settings.checkpoint is None:
@@ -431,6 +401,10 @@ class _Fit:
         for part in (self.rows, self.tune):
             tensors += [part.inputs, part.target, part.weight, *part.codes.values()]
         return digest(parts, tensors)
+
+
+def _rank(run: Trained) -> tuple[float, ...]:
+    return run.verdict.rank if run.verdict else ()
 
 
 def shift(model: nn.Module, by: float) -> bool:

@@ -35,6 +35,7 @@ from setpoint.fit.regression.regression_network import RealFit, RealPart, fresh
 from setpoint.fit.regression.regression_targets import Scale, parted, rarity
 from setpoint.fit.training_data import Encoded
 from setpoint.goals import Goal, Task
+from setpoint.methods import Errors
 
 PLAIN = ("mse", "mae", "density")
 STOP = 0.15  #: share of the rows fitted that stop a network
@@ -260,8 +261,9 @@ def members_of(
         pace = 3.0 if kind == "linear" else 1.0
         return RealNetwork(kind, by, replace(settings, pace=pace), hidden, dropout)
 
-    errors = "errors" if isinstance(method, str) else method
-    ways = [*PLAIN, errors] if method == "auto" or beside else [method]
+    errors = Errors() if isinstance(method, str) else method
+    one = errors if method == Errors.name else method
+    ways = [*PLAIN, errors] if method == "auto" or beside else [one]
     if isinstance(model, str) and model == "auto" and method == "auto":
         trees = [RealTrees(way) for way in PLAIN]
         lines = [RealLinear("mse"), RealLinear("density"), network("linear", errors)]

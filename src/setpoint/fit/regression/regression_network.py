@@ -80,8 +80,8 @@ class RealFit:
     Parameters
     ----------
     goal, task : Goal, Task
-        What the best epoch is judged by, and what "errors" trains on.
-    method : {"errors", "mse", "mae"} or Errors
+        What the best epoch is judged by, and what Errors trains on.
+    method : {"mse", "mae"} or Errors
     build : callable
         Makes the network.
     fit, tune : RealPart
@@ -117,8 +117,7 @@ class RealFit:
         driven = self.method not in ("mse", "mae")
         waits = max(1, int(WARMUP * settings.epochs)) if driven else 0
         if driven:
-            made = self.method if isinstance(self.method, Errors) else Errors()
-            made = replace(made, scale=self.scale.spread, centre=self.scale.mean)
+            made = replace(self.method, scale=self.scale.spread, centre=self.scale.mean)
             loss: nn.Module = Standardised(
                 GoalLoss(
                     self.goal,

@@ -101,18 +101,6 @@ class Few:
             memory.append((share_of, share))
         return values, memory
 
-    def objective(self, cells: list[float]) -> tuple[float, list[float]]:
-        """The objective and −∂objective/∂cells, where there are no constraints; one call."""
-        value, whole = 0.0, [0.0] * CELLS
-        for _, mix, top, bottom, floor, _ in self.fractions:
-            below = max(sum(map(mul, bottom, cells)), sum(map(mul, floor, cells)))
-            if below > 0:
-                share, scale = sum(map(mul, top, cells)) / below, mix / below
-                value += mix * share
-                parts = zip(whole, top, bottom, strict=True)
-                whole = [x - scale * (t - share * b) for x, t, b in parts]
-        return value, whole
-
     def prices(self, memory: list[Any], weights: list[float]) -> list[float]:
         """Σⱼ weightsⱼ ∂eⱼ/∂cells."""
         whole = [0.0] * CELLS

@@ -45,7 +45,6 @@ class SoftSteps(nn.Module):
         self.temperature = temperature
         self.pieces = isinstance(surrogate, PiecewiseLinear)
         self.even: Any = None  #: a, b, m, s, c of one threshold whose outer slopes are alike
-        self.fixed = self.pieces and not temperature.moves
         if self.pieces:
             pieces = self._pieces(torch.empty(0, dtype=torch.float64), 0)
             for name, part in zip(("borders", "alpha", "beta"), pieces, strict=True):
@@ -60,11 +59,6 @@ class SoftSteps(nn.Module):
                     self.even = a, b, float(m), float(s), float(alpha[0, 0] - s * a)
             #: the same on the host, for float64 and for float32; small sums are float64 in both
             self._host: Any = wide, (narrow[0], *(wide if self.count > 1 else narrow)[1:])
-
-    @property
-    def host_tables(self) -> Any:
-        """Borders, α and β for float32 rows on the host."""
-        return self._host[1]
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         """(T, cells) sums over the batch, and what ``pull`` needs."""

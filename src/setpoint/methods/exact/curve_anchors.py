@@ -90,7 +90,6 @@ class AnchorsProgram(ImplicitProgram):
         lowered = Lowered(aim.goal, Cells(replace(task, groups=())))
         keeping = Implicit(sharpness=1.0, points=aim.count)
         super().__init__(goal, lowered, Anchors(aim.count, method.truncate), aim, keeping)
-        self.short = None  # that one is written for soft memberships
 
 
 def anchors_objection(goal: Goal, task: Task) -> str | None:

@@ -43,7 +43,6 @@ from setpoint._core.arrays import exponential, is_tensor, where
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
 from setpoint.methods.costs import CHEAPEST, DEAREST, RIGHT, CostsProgram
-from setpoint.methods.short_eliminated import ShortEliminated
 from setpoint.programs import Priced
 
 FIRMNESS = 16.0  #: by exp of so much per unit broken a constraint is dearer than its multiplier
@@ -79,8 +78,6 @@ class EliminatedProgram(CostsProgram):
         self.firmness = float(firmness)
         self._margins = self.cells.task.kind == "multiclass"
         self._firm = self.firmness > 0 and len(start) > 0
-        if self._few is not None and method.truncate is not None:
-            self.short, self.paced = ShortEliminated(self, self._few), True
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         if self._few is not None and isinstance(totals, np.ndarray):

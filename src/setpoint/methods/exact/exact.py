@@ -33,14 +33,22 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
-from setpoint.methods.costs import Costs, hard_reader
+from setpoint.methods.costs import Costs, hard_reader, settled_multipliers
 from setpoint.methods.exact.curve_anchors import AnchorsProgram, anchors_objection
 from setpoint.methods.exact.elimination import EliminatedProgram
 from setpoint.methods.exact.membership_table import Tabled, TableProgram, table_program
 from setpoint.methods.exact.whole_problem import REGULARISERS, RELATIONS
-from setpoint.methods.method import Method, Recovered, not_totals, ready
+from setpoint.methods.method import LabelledOutputs, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import curve_of
 from setpoint.methods.soft_set import recovered
+from setpoint.methods.training_hints import (
+    MEMORY,
+    FitSize,
+    Phase,
+    PortfolioPlace,
+    Start,
+    TrainingHints,
+)
 from setpoint.programs import StreamProgram
 from setpoint.surrogates import Annealed
 
@@ -49,6 +57,10 @@ THRESHOLDS = ("trained", "fixed")
 INNER = ("penalty", "sqp")
 START, END, SEVERAL = 8.0, 1.5, 1.0  #: κ at first, and in the end of two and of several classes
 FALLING = 0.8  #: the share of the steps in which it falls
+HARDENED = 0.8  #: share of the epochs in which the forms for batches harden: as κ falls
+WHOLE = 200_000  #: rows up to which the problem is solved over all of them at once
+RAREST = 400  #: rows of the rarest class that totals remember: hard counts of fewer are too coarse
+FEATURES = 64  #: so many columns of numbers alone look like the features of a frozen network
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,12 @@ class Exact(Method):
 
     name = "exact"
     summary = "memberships as variables, tied to hard decisions by an exact penalty; no smoothing"
+    hints = TrainingHints(
+        start=Start.CROSS_ENTROPY,
+        half_threshold=True,
+        learning_rate=3e-3,  # of the forms for batches
+        hardening=HARDENED,
+    )
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -227,12 +245,49 @@ class Exact(Method):
         reader = hard_reader(lowered.cells)
         return EliminatedProgram(lowered, reader, costs.started(lowered), costs)
 
+    def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
+        """All rows at once where they are few vectors of numbers, else batches that harden."""
+        form = self.form
+        if form == "auto":
+            few = size.rows <= WHOLE and size.tabular and size.processes == 1
+            form = "whole" if few and curve_of(goal) is None else "eliminated"
+        rows = size.rows if form == "table" else self.rows
+        method = replace(self, form=form, anneal=size.steps, rows=rows)
+        hints = self.hints
+        if curve_of(goal) is not None:  # thresholds along it follow the scores
+            hints = replace(hints, half_threshold=False)
+        if task.kind != "multilabel":
+            memory = max(MEMORY, int(RAREST * size.rows / size.rarest))
+            hints = replace(hints, memory=memory)
+        return (Phase(method=method, name=self.name, hints=hints, on_all_rows=form == "whole"),)
+
+    def at_threshold(
+        self, goal: Goal, task: Task, rows: LabelledOutputs, threshold: float
+    ) -> Method:
+        if self.multipliers is not None:
+            return self
+        settled = settled_multipliers(goal, task, rows, threshold)
+        return replace(self, multipliers=settled) if settled else self
+
+    def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
+        light = replace(self, rounds=20, steps=30, walks=200)  # it is fitted on every fold
+        reason = f"{numbers} columns of numbers look like features of another model"
+        return PortfolioPlace(method=light, reason=reason if numbers >= FEATURES else "")
+
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
         if isinstance(program, TableProgram):
             return program.recovered(totals, multipliers)
         return recovered(program, totals, multipliers)
+
+
+def whole_form(x: Any) -> Exact:
+    """An exact method in its form for all rows at once; the defaults for None."""
+    method = Exact() if x is None else x
+    if not isinstance(method, Exact):
+        raise KindError(f"method={x!r}: an Exact with its options, or None")
+    return replace(method, form="whole")
 
 
 def _count(name: str, x: Any, least: int) -> int:

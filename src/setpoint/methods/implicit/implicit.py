@@ -47,8 +47,16 @@ from setpoint.methods.implicit.query_ranking import query_objection, query_progr
 from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
 from setpoint.methods.implicit.threshold_tracker import Keeper
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
-from setpoint.methods.rate_targets import Aim, aim_objection, aim_of, area_of, curve_of
-from setpoint.methods.short_levels import ShortLevels
+from setpoint.methods.rate_targets import (
+    Aim,
+    aim_objection,
+    aim_of,
+    area_of,
+    curve_of,
+    extreme_point,
+    partial_curve,
+)
+from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, Start, TrainingHints
 from setpoint.programs import Exchange, Priced, StreamProgram
 
 # Balance: what a held rate costs where the thresholds are functions of the scores.
@@ -145,9 +153,6 @@ class ImplicitProgram(MixedProgram):
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)
         self._last: Any = None  #: logits of the last batch, and the densities of what is held
-        plain = len(aim.levels) > 0 and self.shape[1] == 6 and not self.mix
-        if plain and method.correction == "exact" and not (self._apart or self.follows):
-            self.short = ShortLevels(self)
 
     # --- thresholds ------------------------------------------------------------------------------
 
@@ -344,6 +349,7 @@ class Implicit(Method):
 
     name = "implicit"
     summary = "operating points and curves at thresholds that follow the scores"
+    hints = TrainingHints(start=Start.CROSS_ENTROPY, step_cost=2.0)
 
     def __post_init__(self) -> None:
         if not is_real(self.sharpness) or not 0 < self.sharpness < math.inf:
@@ -410,12 +416,23 @@ class Implicit(Method):
             moving = Thresholds(_slots(lowered.cells, self.by), aim.count, self.sharpness)
         return ImplicitProgram(goal, lowered, moving, aim, self)
 
+    @property
+    def threshold_group(self) -> str | None:
+        return self.by
+
+    def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
+        sized = self.sized(goal, size.tune_rows)
+        return (Phase(method=sized, name=self.name, hints=self.hints),)
+
     def sized(self, goal: Goal, rows: int) -> Implicit:
         """The same with ``share`` of k in so many rows, where the goal is about the first k."""
         leaf = curve_of(goal)
         if not isinstance(leaf, AtK) or self.share is not None:
             return self
         return replace(self, share=min(leaf.k, rows - 0.5) / rows)
+
+    def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
+        return PortfolioPlace(method=self, reason=partial_curve(goal) or extreme_point(goal))
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         if not isinstance(program, ImplicitProgram):

@@ -40,30 +40,6 @@ class TrackedRows(NamedTuple):
     weight: Tensor
 
 
-class Ring:
-    """The arrays of a pool of plain scores on the host."""
-
-    __slots__ = ("at", "place", "scores", "size", "weight")
-
-    def __init__(
-        self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray, at: np.ndarray
-    ) -> None:
-        self.scores, self.place, self.weight, self.at = scores, place, weight, at
-        self.size = len(scores)
-
-    def push(self, scores: np.ndarray, actual: np.ndarray) -> None:
-        """Take rows of one table in, each of weight 1."""
-        at, n = int(self.at) % self.size, len(scores)
-        first = min(n, self.size - at)
-        for old, new in ((self.scores, scores), (self.place, actual)):
-            old[at : at + first] = new[:first]
-            if first < n:
-                old[: n - first] = new[first:]
-        self.weight[at : at + first] = 1.0
-        self.weight[: n - first] = 1.0
-        self.at[...] = (at + n) % self.size
-
-
 class Pool(nn.Module):
     """The newest rows, in buffers, so that a run can be taken up.
 
@@ -106,11 +82,6 @@ class Pool(nn.Module):
             old = getattr(self, name)
             old.index_copy_(0, where, getattr(new, name)[:n].to(old.dtype))
         self.at.copy_((self.at + n) % size)
-
-    def ring(self) -> Ring:
-        """The buffers as arrays that share their memory."""
-        held = self.scores, self.place, self.weight, self.at
-        return Ring(*(x.numpy() for x in held))
 
     def rows(self, size: int) -> TrackedRows:
         """The rows so far; those that are missing have weight 0."""
@@ -173,7 +144,6 @@ class Keeper(nn.Module):
         ends = [min(level, 1 - level) for level in aim.levels]
         size = pool_size(min(ends, default=TAIL)) if method.pool is None else int(method.pool)
         self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
-        self._ring: Any = None
 
     def settle(
         self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool = False
@@ -197,39 +167,6 @@ class Keeper(nn.Module):
             self.pool.push(own, size)
         self.calls.add_(fresh)
         self.last.copy_(step)
-
-    def settle_plainly(self, scores: np.ndarray, actual: np.ndarray) -> bool:
-        """The same for finite logits (n,) of one table on the host, without weights.
-
-        Fewer than the pool, one step a call. Whether thresholds were corrected; the kernel is then
-        left to whoever has the densities at hand.
-        """
-        views, (calls, last, corrected) = self._plain()
-        due = not calls[()] % self.method.every or not corrected[()]
-        if due and views.weight.any():
-            new = self._on_host(views.scores, views.place, views.weight).numpy()
-            known = self.moving.thresholds.numpy()[:, 0]
-            keep = self.method.smooth * float(corrected)
-            if np.isfinite(new).all():
-                known[:] = keep * known + (1 - keep) * new
-                corrected[...] = 1
-        views.push(scores, actual)
-        calls += 1
-        last += 1
-        return due
-
-    def _plain(self) -> tuple[Ring, tuple[np.ndarray, ...]]:
-        """Arrays that share the memory of the buffers; made anew where those were replaced."""
-        held, scores = self._buffers, self.pool._buffers["scores"]
-        known = self._ring
-        if known is None or known[0] is not held["corrected"] or known[1] is not scores:
-            own = tuple(held[name].numpy() for name in ("calls", "last", "corrected"))  # type: ignore[union-attr]
-            self._ring = known = held["corrected"], scores, self.pool.ring(), own
-        return known[2:]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A copy takes arrays of its own buffers."""
-        return {**self.__dict__, "_ring": None}
 
     def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
         """Thresholds anew from all of these rows, which also fill the pool."""

@@ -55,6 +55,7 @@ from setpoint.methods.regression.strata import (
     sums,
     take_errors,
 )
+from setpoint.methods.training_hints import TrainingHints
 from setpoint.programs import Priced, StreamProgram
 
 DEAREST = 1e4  #: no multiplier grows beyond
@@ -90,6 +91,7 @@ class Errors(Method):
 
     name = "errors"
     summary = "regression goals on their own errors, the worst bin by multiplicative weights"
+    hints = TrainingHints(learning_rate=3e-3, real_targets=True)
 
     def __post_init__(self) -> None:
         if not is_real(self.rate) or not 0 <= self.rate < math.inf:

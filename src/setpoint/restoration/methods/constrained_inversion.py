@@ -10,7 +10,7 @@ posterior mean, which has the least squared error. Anchors come in pairs ±z_k, 
 Gaussian prior the mean of an even number of them has no part of the anchors left in what y
 determines. For a linear operator the mean of images within the bound is within it too.
 
-The solver is :func:`setpoint.minimize_batched`, penalty BFGS-SQP with one constraint a row.
+The solver is :func:`setpoint.solve_batched`, penalty BFGS-SQP with one constraint a row.
 """
 
 from __future__ import annotations

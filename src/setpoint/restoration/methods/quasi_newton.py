@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from setpoint.restoration.methods.seed_search import SeedSearch
-from setpoint.solvers.batched import BatchedResult, minimize_batched
+from setpoint.solvers.batched import BatchedResult, solve_batched
 
 #: Share of the steps for which the unknowns of a blind operator stay at their start.
 HELD = 0.3
@@ -104,7 +104,7 @@ def quasi_newton(
     memory : int
         Pairs of the limited memory.
     tolerance, feasibility : float, optional
-        As of ``minimize_batched``, a constraint being residual/bound − 1; 1e-6 each, in float32
+        As of ``solve_batched``, a constraint being residual/bound − 1; 1e-6 each, in float32
         1e-3 and 1e-2.
     """
     evaluations = iterations + 40 if evaluations is None else evaluations
@@ -129,7 +129,7 @@ def quasi_newton(
         return calls.at(v, index)[1] / most[index] - 1
 
     def solved(first: Tensor, share: float) -> BatchedResult:
-        return minimize_batched(
+        return solve_batched(
             value,
             first,
             inequalities=None if bound is None else excess,

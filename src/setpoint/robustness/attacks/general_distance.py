@@ -90,7 +90,7 @@ def general_max_loss(
     low, high : float
         The box.
     hessian : "auto", "full" or int
-        See ``minimize_batched``.
+        See ``solve_batched``.
     batch : int
         Rows put through the model at once.
     progress : callable or None

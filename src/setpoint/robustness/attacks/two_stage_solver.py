@@ -20,7 +20,7 @@ from setpoint.robustness.attacks.attack_problem import Posed
 from setpoint.robustness.attacks.distances import Distance
 from setpoint.robustness.attacks.model_probe import Model
 from setpoint.robustness.attacks.random_starts import Draws, rivals_of
-from setpoint.solvers.batched import BatchedResult, BatchedState, minimize_batched
+from setpoint.solvers.batched import BatchedResult, BatchedState, solve_batched
 
 #: Standard deviation of a start around the image, as a share of the box: the first, and the others.
 NEAR, FAR = 0.01, 0.05
@@ -125,7 +125,7 @@ class Constrained:
         self, images: Images, start: Tensor, calls: int, resume: BatchedState | None = None
     ) -> BatchedResult:
         """At most so many calls from the start (R, *shape), or on from a state."""
-        return minimize_batched(
+        return solve_batched(
             self.objective,
             start,
             inequalities=self.inequality,

@@ -2,6 +2,6 @@
 
 from setpoint.solvers.batched.batched_result import BatchedResult, BatchedState
 from setpoint.solvers.batched.functions import folded
-from setpoint.solvers.batched.solve_batched import BatchedProgress, minimize_batched
+from setpoint.solvers.batched.solve_batched import BatchedProgress, solve_batched
 
-__all__ = ["BatchedProgress", "BatchedResult", "BatchedState", "folded", "minimize_batched"]
+__all__ = ["BatchedProgress", "BatchedResult", "BatchedState", "folded", "solve_batched"]

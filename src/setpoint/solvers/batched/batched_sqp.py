@@ -99,6 +99,7 @@ def _merged(mine, where: Tensor, theirs):  # noqa: ANN001, ANN202 - any record o
 LEVELS = 4  #: ways to fall back, see ``steer``
 STALLS = 5  #: steps in a row that change nothing before a row ends
 DAMPING = 0.2  #: least share of s'Bs that s'y may be
+UNBOUNDED = -1e10  #: a row whose f falls below this at a feasible point has no minimum
 LEAST = 1e-12  #: μ is lowered to this at most
 
 
@@ -109,7 +110,6 @@ class BatchedLimits:
     tolerance: float
     feasibility: float
     iterations: int
-    lowest: float  #: f below this at a feasible point: unbounded
 
 
 @dataclass(eq=False)
@@ -213,7 +213,7 @@ class BatchedRun:
         gradient = merit.pulled(step.mu, to.g, merit.weights(to.v, self.equal), to.j)
         along = (gradient * step.d).sum(-1)
         limits = self.limits
-        low = (to.f < limits.lowest) & enough
+        low = (to.f < UNBOUNDED) & enough
         endless = low & (merit.greatest(to.v, self.equal) <= limits.feasibility)
         content = (along >= CURVATURE * step.slope) | ~rows.search.patient() | low
         if self.box is not None:  # past a bound the way bends: what brings enough is not lengthened

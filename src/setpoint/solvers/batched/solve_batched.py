@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, whole
 from setpoint.solvers.batched import functions as merit
 from setpoint.solvers.batched.batched_result import BatchedResult, BatchedState, End, sentences
 from setpoint.solvers.batched.batched_sqp import BatchedLimits, BatchedRows, BatchedRun
@@ -26,6 +26,7 @@ from setpoint.solvers.batched.stationarity import residual, unbalanced
 from setpoint.solvers.batched.steering import BatchedPoint
 
 EVERY = 10  #: calls of the functions from one look at the rows to the next
+Side = float | Tensor | None  #: low or high
 CALLS = 20  #: of the functions for each step that a row may take, at most
 
 
@@ -38,22 +39,21 @@ class BatchedProgress:
     finished: int
 
 
-def minimize_batched(
+def solve_batched(
     objective: Callable[..., Tensor],
     x0: Tensor,
     *,
     inequalities: Callable[..., Tensor] | None = None,
     equalities: Callable[..., Tensor] | None = None,
-    bounds: Any = None,
+    bounds: tuple[Side, Side] | None = None,
     data: tuple[Tensor, ...] = (),
     tolerance: float | None = None,
     feasibility: float | None = None,
     max_iterations: int = 500,
     max_evaluations: int | None = None,
-    lowest: float = -1e10,
     hessian: str | int = "auto",
     mu: float = 1.0,
-    callback: Callable[[BatchedProgress], Any] | None = None,
+    callback: Callable[[BatchedProgress], object] | None = None,
     resume: BatchedState | None = None,
 ) -> BatchedResult:
     """Minimise B independent functions at once, each under its own constraints.
@@ -79,8 +79,6 @@ def minimize_batched(
         By how much a constraint may be broken; 1e-6, in float32 1e-5.
     max_iterations, max_evaluations : int
         The most steps of a row, and the most calls of the functions: twenty a step by default.
-    lowest : float
-        A row whose f falls below this at a feasible point is unbounded.
     hessian : "auto", "full" or int
         The whole inverse Hessian (B n² numbers), or that many pairs; "auto" takes the first where
         it is small.
@@ -102,7 +100,7 @@ def minimize_batched(
 
     >>> import torch
     >>> targets = torch.tensor([[2.0, 0.0], [0.3, 0.4]], dtype=torch.float64)
-    >>> found = minimize_batched(
+    >>> found = solve_batched(
     ...     lambda x, a: ((x - a) ** 2).sum(1),
     ...     torch.zeros(2, 2, dtype=torch.float64),
     ...     inequalities=lambda x, a: (x**2).sum(1) - 1,
@@ -111,18 +109,17 @@ def minimize_batched(
     >>> found.x.round(decimals=4).tolist()
     [[1.0, 0.0], [0.3, 0.4]]
     """
-    if max_evaluations is not None and (not is_real(max_evaluations) or max_evaluations < 1):
-        raise KindError(f"max_evaluations={max_evaluations!r}: a whole number, 1 or more")
+    if max_evaluations is not None:
+        whole("max_evaluations", max_evaluations, 1, error=KindError)
     x0 = _checked(x0, data)
     flat = x0.detach().reshape(len(x0), -1)
     box = box_for(bounds, x0)
     functions = BatchedFunctions(
         objective, inequalities, equalities, tuple(data), tuple(x0.shape[1:])
     )
-    limits = _limits(x0, tolerance, feasibility, max_iterations, lowest)
+    limits = _limits(x0, tolerance, feasibility, max_iterations)
     if resume is None:
-        if not is_real(mu) or not 0 < mu < float("inf"):
-            raise KindError(f"mu={mu!r}: a positive number")
+        number("mu", mu, 0, open_low=True, error=KindError)
         weights, memory = flat.new_full((len(flat),), mu), memory_for(hessian, flat)
     else:
         if resume.x.shape != flat.shape:
@@ -266,14 +263,13 @@ def _checked(x0: Tensor, data: tuple[Tensor, ...]) -> Tensor:
 
 
 def _limits(
-    x0: Tensor, tolerance: float | None, feasibility: float | None, iterations: int, lowest: float
+    x0: Tensor, tolerance: float | None, feasibility: float | None, iterations: int
 ) -> BatchedLimits:
     double = x0.dtype == torch.float64
     tolerance = (1e-6 if double else 1e-3) if tolerance is None else tolerance
     feasibility = (1e-6 if double else 1e-5) if feasibility is None else feasibility
-    for name, x in (("tolerance", tolerance), ("feasibility", feasibility)):
-        if not is_real(x) or not 0 <= x < float("inf"):
-            raise KindError(f"{name}={x!r}: a number, 0 or more")
-    if not is_real(iterations) or iterations < 0 or iterations % 1:
-        raise KindError(f"max_iterations={iterations!r}: a whole number, 0 or more")
-    return BatchedLimits(tolerance, feasibility, int(iterations), lowest)
+    return BatchedLimits(
+        tolerance=number("tolerance", tolerance, 0, error=KindError),
+        feasibility=number("feasibility", feasibility, 0, error=KindError),
+        iterations=whole("max_iterations", iterations, 0, error=KindError),
+    )

@@ -41,7 +41,7 @@ LEAST_MU = 1e-14
 
 @dataclass(frozen=True)
 class SqpSettings:
-    """Of a run: see :func:`setpoint.solvers.solve.minimize`."""
+    """Of a run: see :func:`setpoint.solve`."""
 
     tolerance: float = 1e-8
     feasibility: float = 1e-8

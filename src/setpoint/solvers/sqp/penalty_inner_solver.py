@@ -43,7 +43,7 @@ class Sqp:
     Parameters
     ----------
     tolerance, feasibility : float
-        As in :func:`setpoint.solvers.solve.minimize`.
+        As in :func:`setpoint.solve`.
     qp : {"auto", "daqp", "piqp"}
     """
 

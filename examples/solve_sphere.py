@@ -5,7 +5,7 @@
 Not convex, and every other eigenvector is a point where the gradients balance: those are saddles,
 which descent leaves.
 
-python examples/minimize_sphere.py
+python examples/solve_sphere.py
 """
 
 import torch
@@ -21,7 +21,7 @@ def main():
     a = torch.randn(SIZE, SIZE, generator=rng, dtype=torch.float64)
     a = (a + a.T) / 2
     start = torch.randn(SIZE, generator=rng, dtype=torch.float64)
-    result = sp.minimize(lambda x: x @ a @ x, start, equalities=lambda x: x @ x - 1)
+    result = sp.solve(lambda x: x @ a @ x, start, equalities=lambda x: x @ x - 1)
     least = float(torch.linalg.eigvalsh(a)[0])
     print(f"f = {result.fun:.10f}, the truth {least:.10f} (torch.linalg.eigvalsh)")
     print(f"price of the sphere {result.multipliers.equalities[0]:.6f}, the truth {-least:.6f}")

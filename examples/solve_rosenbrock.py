@@ -5,7 +5,7 @@
 Along the valley x₂ = x₁² only (1 − x₁)² is left, which falls up to x₁ = 1/√2, where both
 constraints hold at once: f = (1 − 1/√2)² = 3/2 − √2.
 
-python examples/minimize_rosenbrock.py
+python examples/solve_rosenbrock.py
 """
 
 import math
@@ -17,7 +17,7 @@ import setpoint as sp
 
 def main():
     """Solve it, and print what was found beside the truth."""
-    result = sp.minimize(
+    result = sp.solve(
         lambda x: 8 * (x[0] ** 2 - x[1]).abs() + (1 - x[0]) ** 2,
         torch.ones(2, dtype=torch.float64),
         inequalities=[lambda x: math.sqrt(2) * x[0] - 1, lambda x: 2 * x[1] - 1],

@@ -6,7 +6,7 @@ The rows of Y are independent and mostly zero, Y itself is what a rotation of th
 row alone is as sparse as can be, so that the best directions are ± the axes. Kinks everywhere, and
 2n local solutions that are all the answer.
 
-python examples/minimize_dictionary.py
+python examples/solve_dictionary.py
 """
 
 import torch
@@ -24,7 +24,7 @@ def main():
     turned, _ = torch.linalg.qr(torch.randn(SIZE, SIZE, generator=rng, dtype=torch.float64))
     seen = turned @ y
     start = torch.randn(SIZE, generator=rng, dtype=torch.float64)
-    result = sp.minimize(
+    result = sp.solve(
         lambda q: (q @ seen).abs().sum() / COLUMNS, start, equalities=lambda q: q @ q - 1
     )
     near = (turned.T @ result.x).abs()  # q in the rotation's own axes: one of them, up to its sign

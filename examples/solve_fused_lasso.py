@@ -6,7 +6,7 @@ It has no constraints, only kinks, and at the solution most of them are active. 
 the taut string: the cumulated solution is the shortest line from end to end through a tube of
 half-width λ/2 around the cumulated b, which its corners give exactly.
 
-python examples/minimize_fused_lasso.py
+python examples/solve_fused_lasso.py
 """
 
 import torch
@@ -57,7 +57,7 @@ def taut_string(b, radius):
 def main():
     """Solve it, and print what was found beside the truth."""
     b = torch.rand(SIZE, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    result = sp.minimize(lambda x: objective(x, b), torch.ones(SIZE, dtype=torch.float64))
+    result = sp.solve(lambda x: objective(x, b), torch.ones(SIZE, dtype=torch.float64))
     exact = torch.tensor(taut_string(b.tolist(), WEIGHT / 2), dtype=torch.float64)
     print(f"f = {result.fun:.10f}, the truth {float(objective(exact, b)):.10f} (taut string)")
     print(f"greatest difference of an entry {float((result.x - exact).abs().max()):.1e}")

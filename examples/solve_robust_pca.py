@@ -6,7 +6,7 @@ Convex, with kinks in both terms and an equation for each entry. A dual matrix Z
 for ‖Z‖₂ <= 1 and |Z| <= λ, every M + S = Y has ‖M‖_* + λ‖S‖₁ >= ⟨Z, Y⟩. The multipliers of the
 equations give one, once they are scaled into those bounds.
 
-python examples/minimize_robust_pca.py
+python examples/solve_robust_pca.py
 """
 
 import torch
@@ -23,7 +23,7 @@ def main():
     low = torch.outer(torch.randn(ROWS, **real), torch.randn(COLUMNS, **real))
     spikes = 5 * torch.randn(ROWS, COLUMNS, **real) * (torch.rand(ROWS, COLUMNS, **real) < 0.06)
     y = low + spikes
-    result = sp.minimize(
+    result = sp.solve(
         lambda x: torch.linalg.matrix_norm(x["M"], "nuc") + WEIGHT * x["S"].abs().sum(),
         {"M": torch.full_like(y, 0.2), "S": torch.full_like(y, 0.2)},
         equalities=lambda x: x["M"] + x["S"] - y,

@@ -4,7 +4,7 @@ Each row: start, f, c (each >= 0 in the book, so −c <= 0 here), e = 0, bounds,
 
 Hock, Schittkowski, Test Examples for Nonlinear Programming Codes, 1981.
 
-python examples/minimize_hock_schittkowski.py
+python examples/solve_hock_schittkowski.py
 """
 
 import math
@@ -91,12 +91,12 @@ PROBLEMS = {
 }  # fmt: skip
 
 
-def solve(start, f, c, e, bounds):
+def solved(start, f, c, e, bounds):
     """The book's c >= 0 is −c <= 0 here."""
     sides = (
         None if bounds is None else tuple(None if b is None else torch.tensor(b) for b in bounds)
     )
-    return sp.minimize(
+    return sp.solve(
         f,
         torch.tensor(start, dtype=torch.float64),
         inequalities=(lambda x: -c(x)) if c else (),
@@ -109,7 +109,7 @@ def main():
     """Solve it, and print what was found beside the truth."""
     print("problem             f         published  violation      kkt  iterations")
     for number, (*problem, least) in PROBLEMS.items():
-        result = solve(*problem)
+        result = solved(*problem)
         print(
             f"hs{number:<4} {result.fun:16.9f}  {least:16.9f}  {result.violation:9.1e}"
             f"  {result.kkt:7.1e}  {result.iterations:10d}"

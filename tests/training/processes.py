@@ -1,0 +1,14 @@
+"""Processes that train together, started from a server that has torch and the package loaded.
+
+Starting three fresh interpreters costs more than most of what they are asked to do.
+"""
+
+import torch.multiprocessing as mp
+
+LOADED = ["torch", "torch.distributed", "setpoint.losses", "setpoint.training.loop"]
+
+
+def run_processes(worker, *args, count):
+    """Run ``worker(rank, *args)`` in ``count`` processes and wait for them."""
+    mp.get_context("forkserver").set_forkserver_preload(LOADED)
+    mp.start_processes(worker, args=args, nprocs=count, join=True, start_method="forkserver")
