@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_is_fitted,
 )
 from torch import nn
 
 from setpoint._core.errors import DataError, KindError, SetpointError
-from setpoint._core.notes import Note, NoteCode, texts
+from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
-from setpoint.decisions import Certificate, Comparison, DecisionRule, evaluate
+from setpoint.decisions import evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
 from setpoint.estimators.base import (
     known_features,
@@ -29,22 +28,20 @@ from setpoint.estimators.base import (
     seed_of,
 )
 from setpoint.estimators.regressor import GoalRegressor
+from setpoint.estimators.run_attributes import RunAttributes
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import ClassLabels, needs_two, read_labels
+from setpoint.fit.class_labels import needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
-from setpoint.fit.fold_models import Model
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
-from setpoint.fit.plan import MODELS, FitPlan, FitRequest
+from setpoint.fit.plan import MODELS, FitRequest
 from setpoint.fit.run_record import FittedRun, RunOrigin
-from setpoint.fit.stack import Stack
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
 from setpoint.methods.portfolio import effort
-from setpoint.reports import Report
 
 logger = logging.getLogger("setpoint")
 
@@ -58,7 +55,7 @@ def _has_probabilities(classifier: GoalClassifier) -> bool:
     return isinstance(model, str | nn.Module) or hasattr(model, "predict_proba")
 
 
-class GoalClassifier(ClassifierMixin, BaseEstimator):
+class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
     """A classifier that is trained for a goal, decides at an operating point, and proves it.
 
     Parameters
@@ -369,84 +366,6 @@ class GoalClassifier(ClassifierMixin, BaseEstimator):
         raise KindError(
             f"model={model!r}: one of {listing(MODELS)}, a torch module or a classifier"
         )
-
-    # --- what the fit gave -----------------------------------------------------------------------
-
-    @property
-    def _run(self) -> FittedRun:
-        """The record of the fit; raises where there is none yet."""
-        check_is_fitted(self, "run_")
-        return self.run_
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes; of a multilabel task the labels."""
-        return self._run.labels.classes
-
-    @property
-    def task_(self) -> Task:
-        """The task, with its classes and what the scores are."""
-        return self._run.labels.task
-
-    @property
-    def rule_(self) -> DecisionRule:
-        """The operating point."""
-        return self._run.rule
-
-    @property
-    def certificate_(self) -> Certificate | None:
-        """What the certify rows prove."""
-        return self._run.certificate
-
-    @property
-    def comparison_(self) -> Comparison | None:
-        """What the goal bought over the baselines."""
-        return self._run.comparison
-
-    @property
-    def report_(self) -> Report:
-        """The report: text, JSON, HTML and a model card."""
-        return self._run.report
-
-    @property
-    def plan_(self) -> FitPlan:
-        """The chain from the goal to the rule."""
-        return self._run.plan
-
-    @property
-    def notes_(self) -> tuple[str, ...]:
-        """What was chosen and why; ``run_.notes`` has the same with codes."""
-        return texts(self._run.notes)
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        """One row per epoch of every network."""
-        return self._run.history
-
-    @property
-    def members_(self) -> dict[str, list[Model]]:
-        """The fitted models, by member, one of each fold."""
-        return self._run.models
-
-    @property
-    def stack_(self) -> Stack:
-        """How members are weighed."""
-        return self._run.stack
-
-    @property
-    def model_(self) -> Any:
-        """The one model where there is one; else all of them by member."""
-        models = [m for several in self._run.models.values() for m in several]
-        return models[0].own if len(models) == 1 else self._run.models
-
-    @property
-    def finished_(self) -> bool:
-        """False where it was interrupted."""
-        return self._run.finished
-
-    @property
-    def _labels(self) -> ClassLabels:
-        return self._run.labels
 
     # --- predicting ------------------------------------------------------------------------------
 

@@ -1,0 +1,100 @@
+"""The attributes of a fitted classifier, each read from the record of its fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from setpoint._core.notes import texts
+from setpoint.decisions import Certificate, Comparison, DecisionRule
+from setpoint.fit.class_labels import ClassLabels
+from setpoint.fit.fold_models import Model
+from setpoint.fit.plan import FitPlan
+from setpoint.fit.run_record import FittedRun
+from setpoint.fit.stack import Stack
+from setpoint.goals import Task
+from setpoint.reports import Report
+
+
+class RunAttributes:
+    """Read-only attributes over ``run_``, as scikit-learn names what a fit gave."""
+
+    run_: FittedRun
+
+    @property
+    def _run(self) -> FittedRun:
+        """The record of the fit; raises where there is none yet."""
+        check_is_fitted(self, "run_")
+        return self.run_
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; of a multilabel task the labels."""
+        return self._run.labels.classes
+
+    @property
+    def task_(self) -> Task:
+        """The task, with its classes and what the scores are."""
+        return self._run.labels.task
+
+    @property
+    def rule_(self) -> DecisionRule:
+        """The operating point."""
+        return self._run.rule
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """What the certify rows prove."""
+        return self._run.certificate
+
+    @property
+    def comparison_(self) -> Comparison | None:
+        """What the goal bought over the baselines."""
+        return self._run.comparison
+
+    @property
+    def report_(self) -> Report:
+        """The report: text, JSON, HTML and a model card."""
+        return self._run.report
+
+    @property
+    def plan_(self) -> FitPlan:
+        """The chain from the goal to the rule."""
+        return self._run.plan
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What was chosen and why; ``run_.notes`` has the same with codes."""
+        return texts(self._run.notes)
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """One row per epoch of every network."""
+        return self._run.history
+
+    @property
+    def members_(self) -> dict[str, list[Model]]:
+        """The fitted models, by member, one of each fold."""
+        return self._run.models
+
+    @property
+    def stack_(self) -> Stack:
+        """How members are weighed."""
+        return self._run.stack
+
+    @property
+    def model_(self) -> Any:
+        """The one model where there is one; else all of them by member."""
+        models = [m for several in self._run.models.values() for m in several]
+        return models[0].own if len(models) == 1 else self._run.models
+
+    @property
+    def finished_(self) -> bool:
+        """False where it was interrupted."""
+        return self._run.finished
+
+    @property
+    def _labels(self) -> ClassLabels:
+        return self._run.labels
