@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 from setpoint.methods import Costs, CrossEntropy, SoftSet
@@ -19,7 +18,7 @@ from setpoint.solvers import (
     Sqp,
 )
 from setpoint.surrogates import Annealed
-from setpoint.training.batches import InMemory, Loaded, TrainingRows
+from setpoint.training.batches import InMemory, TrainingRows
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.events import EpochDone, Started, Stepped, Stopped
 from setpoint.training.loop import EpochVerdict, TrainingPlan, train
@@ -205,23 +204,6 @@ def test_batches_cover_every_row_once_and_can_be_entered_in_the_middle():
     shares = [list(InMemory(rows, 25, (r, 2)).epoch(0, 4)) for r in range(2)]
     for whole, *parts in zip(seen, *shares, strict=True):
         assert sorted(torch.cat([p.target for p in parts]).tolist()) == sorted(whole.tolist())
-
-
-def test_a_loader_trains_too():
-    x, y = problem()
-    loader = DataLoader(
-        TensorDataset(x, y), batch_size=50, shuffle=True, generator=torch.Generator()
-    )
-    batches = Loaded(loader, torch.device("cpu"))
-    first = [b.target for b in batches.epoch(0, 0)]
-    again = [b.target for b in batches.epoch(0, 0, start=2)]
-    assert all(torch.equal(a, b) for a, b in zip(first[2:], again, strict=True))
-    model, loss = network(), sp.GoalLoss("maximize f1")
-    done = train(model, loss, batches, TrainingPlan(FirstOrder(1e-2), epochs=3), judge_of(x, y))
-    assert done.steps == 12
-    assert done.verdict is not None
-    with pytest.raises(sp.KindError, match="a loader must give"):
-        next(Loaded([x], torch.device("cpu")).epoch(0, 0))
 
 
 def test_state_goes_to_a_file_and_back(tmp_path):

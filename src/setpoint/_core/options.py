@@ -117,13 +117,3 @@ def checked_options(method: str, run: Callable[..., Any], options: dict[str, Any
         if name not in known:
             words = did_you_mean(name, known, f"it has {', '.join(known)}")
             raise KindError(f"{method} has no option {name!r}; {words}")
-
-
-def at_least(name: str, value: Any, least: int) -> None:
-    """Raise unless the value is a whole number, at least so large."""
-    whole(name, value, least)
-
-
-def above_zero(name: str, value: Any) -> None:
-    """Raise unless the value is a finite number above 0."""
-    number(name, value, 0, open_low=True)

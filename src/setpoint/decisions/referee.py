@@ -130,12 +130,6 @@ class Bout:
         merits = np.array([[worth.merit(p) for p in row] for row in drawn])
         return cls(goal, tuple(entrants), tuple(read), values, merits, len(np.unique(fold)))
 
-    @property
-    def worths(self) -> list[float]:
-        """The merit of each entrant on all rows."""
-        worth = _Worth(self.goal, self.points)
-        return [worth.merit(p) for p in self.points]
-
     def difference(self, a: str, b: str) -> Difference:
         """Entrant a minus entrant b."""
         names = [e.name for e in self.entrants]

@@ -1,4 +1,4 @@
-"""Batches: rows in memory, sliced without a loader, or whatever a loader gives.
+"""Batches: rows in memory, sliced without a loader.
 
 The order of an epoch is a function of (seed, epoch) alone, so a run can be taken up in its middle.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError
 
 
 class TrainingRows(NamedTuple):
@@ -89,48 +89,6 @@ class InMemory(Batches):
         return TrainingRows(*(taken(column, part) for column in self.rows))
 
 
-@dataclass(frozen=True, eq=False)
-class Loaded(Batches):
-    """Batches from a loader, as tuples (inputs, target[, weight[, group[, index]]]) or mappings.
-
-    With ``loader.generator`` the order of an epoch follows from the seed; without, it is the
-    loader's own, and a run taken up in the middle of an epoch sees other batches.
-
-    Parameters
-    ----------
-    loader : iterable with a length
-    device : torch.device
-    """
-
-    loader: Any
-    device: torch.device
-
-    def count(self) -> int:
-        return len(self.loader)
-
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[TrainingRows]:
-        for holder in (self.loader, getattr(self.loader, "sampler", None)):
-            generator = getattr(holder, "generator", None)
-            if isinstance(generator, torch.Generator):
-                generator.manual_seed(mixed(seed, epoch))
-        sampler = getattr(self.loader, "sampler", None)
-        if hasattr(sampler, "set_epoch"):
-            sampler.set_epoch(epoch)  # type: ignore[union-attr]
-        for i, batch in enumerate(self.loader):
-            if i >= start:
-                yield self._rows(batch)
-
-    def _rows(self, batch: Any) -> TrainingRows:
-        if isinstance(batch, Mapping):
-            batch = tuple(batch.get(name) for name in TrainingRows._fields)
-        if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 5:
-            raise KindError(
-                "a loader must give (inputs, target), then perhaps weight, group and index; "
-                f"got {type(batch).__name__}"
-            )
-        return TrainingRows(*(moved(part, self.device) for part in batch))
-
-
 def taken(column: Any, part: Tensor) -> Any:
     """Some rows of a column: a tensor, a mapping of tensors, or None."""
     if column is None:
@@ -138,17 +96,6 @@ def taken(column: Any, part: Tensor) -> Any:
     if isinstance(column, Mapping):
         return {name: taken(x, part) for name, x in column.items()}
     return column[part]
-
-
-def moved(part: Any, device: torch.device) -> Any:
-    """Tensors, in mappings and sequences too, on a device."""
-    if isinstance(part, Tensor):
-        return part.to(device, non_blocking=True)
-    if isinstance(part, Mapping):
-        return {name: moved(x, device) for name, x in part.items()}
-    if isinstance(part, tuple | list):
-        return type(part)(moved(x, device) for x in part)
-    return part
 
 
 def mixed(seed: int, epoch: int) -> int:

@@ -19,7 +19,7 @@ from setpoint.methods.exact.row_store import Shelf, found_on_device
 from setpoint.methods.exact.step_tie import apart, exceeds, falls_short
 from setpoint.solvers import FirstOrder
 from setpoint.surrogates import Annealed
-from setpoint.training.batches import InMemory, Loaded, TrainingRows
+from setpoint.training.batches import InMemory, TrainingRows
 from setpoint.training.loop import TrainingPlan, train
 from setpoint.training.running_loss import RunningLoss
 
@@ -562,12 +562,6 @@ def test_batches_know_the_numbers_of_their_rows():
             assert torch.equal(rows.inputs, x[rows.index])
     given = InMemory(TrainingRows(x, y, index=torch.arange(50) + 100), 50)
     assert next(given.epoch(0, 0)).index.min() == 100
-    loader = [(x[:4], y[:4], None, None, torch.arange(4)), {"inputs": x, "target": y, "index": y}]
-    first, second = Loaded(loader, torch.device("cpu")).epoch(0, 0)
-    assert first.index.tolist() == [0, 1, 2, 3]
-    assert torch.equal(second.index, y)
-    with pytest.raises(KindError, match="weight, group and index"):
-        list(Loaded([(x, y, None, None, None, None)], torch.device("cpu")).epoch(0, 0))
 
 
 def test_it_finds_what_cross_entropy_does_not():

@@ -12,12 +12,14 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint._core.options import whole
 from setpoint.restoration.baselines.hourglass import Hourglass
-from setpoint.restoration.baselines.task_and_start import rows, space_of, whole_number
+from setpoint.restoration.baselines.task_and_start import rows, space_of
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 _INPUT = 0.1  # the input is uniform noise of this size
+_JITTER = 0.03  # deviation of the noise added to the input at each step, as in the paper
 _LOOK = 50  # steps between two looks at whether all images have stopped
 
 
@@ -28,7 +30,6 @@ def deep_image_prior(
     rate: float = 0.01,
     window: int = 100,
     patience: int = 500,
-    jitter: float = 0.03,
     average: float = 0.99,
     width: int = 64,
     inputs: int = 32,
@@ -46,8 +47,6 @@ def deep_image_prior(
         Adam's, on the weights.
     window, patience : int
         Of the stopping rule.
-    jitter : float
-        Deviation of the noise added to the input at each step.
     average : float
         Weight of the past in the running mean of images; 0 reports the images themselves.
     width : int
@@ -57,7 +56,7 @@ def deep_image_prior(
     unknowns_rate : float
         Adam's rate on the unknowns of a blind operator.
     """
-    whole_number("iterations", iterations)
+    whole("iterations", iterations, 1)
     network, noise, draw = _made(task, width, inputs)
     unknowns = task.forward.start(len(task.y), task.y) if task.forward.blind else None
     groups: list[dict] = [{"params": list(network.parameters()), "lr": rate}]
@@ -73,7 +72,7 @@ def deep_image_prior(
     interrupted = False
     try:
         for step in range(iterations):
-            moved = noise + jitter * torch.randn(
+            moved = noise + _JITTER * torch.randn(
                 noise.shape, dtype=noise.dtype, device=noise.device, generator=draw
             )
             with torch.enable_grad():

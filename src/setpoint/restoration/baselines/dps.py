@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint._core.options import whole
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, residuals
 from setpoint.restoration.baselines.denoiser_diffusion import Diffusion, denoiser_of
-from setpoint.restoration.baselines.task_and_start import noise_level, passed, rows, whole_number
+from setpoint.restoration.baselines.task_and_start import noise_level, passed, rows
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 RULES = ("norm", "level")
@@ -40,7 +41,6 @@ def dps(
     sigma: float | None = None,
     samples: int = 1,
     unknowns_rate: float = 0.02,
-    unknowns_steps: int = 1,
 ) -> RestorationOutcome:
     """Sample the posterior of a denoiser's prior.
 
@@ -60,11 +60,11 @@ def dps(
         σ of the rule "level", in the units of y; the task's noise by default.
     samples : int
         Samples whose mean is reported.
-    unknowns_rate, unknowns_steps
-        Adam's rate and steps, at each time, on the unknowns of a blind operator.
+    unknowns_rate : float
+        Rate of the one step of Adam on the unknowns of a blind operator at each time.
     """
-    whole_number("iterations", iterations)
-    whole_number("samples", samples)
+    whole("iterations", iterations, 1)
+    whole("samples", samples, 1)
     if rule not in RULES:
         raise DataError(f"rule={rule!r} is not known: say one of {', '.join(RULES)}.")
     guide = _Guide(
@@ -79,7 +79,7 @@ def dps(
     steps = len(guide.diffusion.kept)
     task.watch.steps = steps + 1  # the image itself comes last
     unknowns = Unknowns(task, unknowns_rate)
-    drawn = guide.sample(unknowns, unknowns_steps, samples)  # (samples · B, *shape)
+    drawn = guide.sample(unknowns, samples)  # (samples · B, *shape)
     mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
     told = "one sample" if samples == 1 else f"the mean of {samples} samples"
     return RestorationOutcome(
@@ -109,7 +109,7 @@ class _Guide:
         self.scale, self.spread, self.sigma = scale, spread, sigma
         self.gain = passed(task) if rule == "level" else None
 
-    def sample(self, unknowns: Unknowns, steps: int, samples: int) -> Tensor:
+    def sample(self, unknowns: Unknowns, samples: int) -> Tensor:
         """Several samples for each image, (samples · B, *shape), in the range."""
         diffusion, task = self.diffusion, self.task
         draw = task.generator("dps")
@@ -118,7 +118,7 @@ class _Guide:
             clean, squared, slope = self._look(u, at, unknowns.value)
             u = self._step(u, clean, squared, slope, at, draw)
             clean = diffusion.space.clip(clean)
-            unknowns.steps(clean, steps)
+            unknowns.steps(clean, 1)
             self._tell(at, clean, unknowns.value)
         # the last step of the rule gives x_0 itself, moved by the measurement
         image = diffusion.space.clip(diffusion.space.middle + diffusion.space.half * u)

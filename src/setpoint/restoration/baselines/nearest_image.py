@@ -17,11 +17,14 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint._core.options import whole
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, misfit, residuals
-from setpoint.restoration.baselines.task_and_start import space_of, whole_number
+from setpoint.restoration.baselines.task_and_start import space_of
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.operators.inpaint import Inpaint
+
+_RANKED = 768  # training images that a blind search ranks anew with its unknowns, of all there are
 
 
 def nearest(
@@ -30,7 +33,6 @@ def nearest(
     training: Tensor | None = None,
     chunk: int = 2048,
     fitted: int = 24,
-    listed: int = 768,
     rounds: int = 4,
     fit_steps: int = 120,
     unknowns_rate: float = 0.1,
@@ -45,17 +47,17 @@ def nearest(
         (N, *shape), images in the prior's range. Required.
     chunk : int
         Training images measured at a time.
-    fitted, listed, rounds, fit_steps, unknowns_rate
-        Of a blind operator: candidates whose unknowns are fitted, candidates that are ranked
-        anew, how often, and the steps and rate of Adam in each fit.
+    fitted, rounds, fit_steps, unknowns_rate
+        Of a blind operator: candidates whose unknowns are fitted, how often the candidates are
+        ranked anew, and the steps and rate of Adam in each fit.
     """
     bank = _checked(training, task, chunk)
-    whole_number("rounds", rounds)
+    whole("rounds", rounds, 1)
     start = task.forward.start(len(task.y), task.y) if task.forward.blind else None
     if start is not None and len(start) < len(task.y):
         which, unknowns = _together(task, bank, start, chunk, rounds, fit_steps, unknowns_rate)
     elif start is not None:
-        search = _Blind(task, bank, min(listed, len(bank)), min(fitted, len(bank)))
+        search = _Blind(task, bank, min(fitted, len(bank)))
         which, unknowns = search.run(start, rounds, fit_steps, unknowns_rate)
     else:
         which, unknowns = distances(task, bank, chunk).argmin(1), None
@@ -172,7 +174,7 @@ def _checked(training: Tensor | None, task: RestorationTask, chunk: int) -> Tens
             f"training has the shape {tuple(bank.shape)}: give N images as (N, "
             f"{', '.join(map(str, shape))}), the shape of the prior's images."
         )
-    whole_number("chunk", chunk)
+    whole("chunk", chunk, 1)
     return bank
 
 
@@ -182,13 +184,13 @@ class _Blind:
 
     task: RestorationTask
     bank: Tensor
-    listed: int
     fitted: int
 
     def run(self, start: Tensor, rounds: int, steps: int, rate: float) -> tuple[Tensor, Tensor]:
         """The index (B,) and the unknowns (B, n) of the best pair, from unknowns (B, n) on."""
         task, batch = self.task, len(self.task.y)
-        short = distances(task, self.bank, 2048, start).topk(self.listed, largest=False).indices
+        ranked = min(_RANKED, len(self.bank))
+        short = distances(task, self.bank, 2048, start).topk(ranked, largest=False).indices
         tried = short[:, : self.fitted]
         unknowns = start
         which = least = None

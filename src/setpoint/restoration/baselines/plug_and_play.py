@@ -19,22 +19,23 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
+from setpoint._core.options import number, whole
 from setpoint.restoration.baselines.blind_unknowns import Unknowns
 from setpoint.restoration.baselines.denoiser_diffusion import denoiser_of
 from setpoint.restoration.baselines.least_squares import damped_least_squares
 from setpoint.restoration.baselines.task_and_start import (
-    above_zero,
     first_image,
     is_linear,
     noise_level,
     seen_of,
     space_of,
-    whole_number,
 )
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
 SPLITTINGS = ("hqs", "admm")
 _FIRST = 1.5  # the first denoising leaves almost nothing of its input
+_DATA_STEPS = 15  # of conjugate gradients, in each data step
+_UNKNOWNS_STEPS = 3  # of Adam, on the unknowns of a blind operator in each iteration
 _BLIND = 0.3  # a kernel fitted to an image of the denoiser's own making is of no use
 
 
@@ -47,10 +48,8 @@ def pnp(
     first: float | None = None,
     last: float = 1.0,
     sigma: float | None = None,
-    data_steps: int = 15,
     rounds: int = 3,
     unknowns_rate: float = 0.02,
-    unknowns_steps: int = 3,
 ) -> RestorationOutcome:
     """Restore with a denoiser.
 
@@ -72,13 +71,16 @@ def pnp(
         nearer to the posterior mean.
     sigma : float, optional
         σ in the units of y; the task's noise by default.
-    data_steps, rounds : int
-        Conjugate gradient steps of a data step; linearisations where A is not linear.
-    unknowns_rate, unknowns_steps
-        Adam's rate and steps, in each iteration, on the unknowns of a blind operator.
+    rounds : int
+        Linearisations of a data step where A is not linear.
+    unknowns_rate : float
+        Adam's rate on the unknowns of a blind operator.
     """
-    whole_number("iterations", iterations)
-    above_zero(strength=strength, first=first, last=last)
+    whole("iterations", iterations, 1)
+    number("strength", strength, 0, open_low=True)
+    if first is not None:
+        number("first", first, 0, open_low=True)
+    number("last", last, 0, open_low=True)
     if splitting not in SPLITTINGS:
         raise DataError(f"splitting={splitting!r} is not known: say {' or '.join(SPLITTINGS)}.")
     prior, space, y = denoiser_of(task, "pnp"), space_of(task), task.y
@@ -100,14 +102,14 @@ def pnp(
             v - w,
             strength * (level / spread) ** 2,
             rounds=rounds,
-            steps=data_steps,
+            steps=_DATA_STEPS,
             start=v,
         )
         with torch.no_grad():
             v = prior.denoise(x + w, spread)
             if splitting == "admm":
                 w = w + x - v
-            unknowns.steps(v, unknowns_steps)
+            unknowns.steps(v, _UNKNOWNS_STEPS)
             residual = task.forward.residual(v, y, unknowns.value)
         task.watch(step, v, residual, residual, unknowns=unknowns.value)
         before = spread

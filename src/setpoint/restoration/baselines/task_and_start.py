@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from setpoint._core.errors import DataError
+from setpoint._core.options import number
 from setpoint.restoration.baselines.least_squares import damped_least_squares
 from setpoint.restoration.measurement.restoration_task import RestorationTask
+
+_PULL = 0.05  # toward the middle of the range: enough where A loses pixels, little where it has them
 
 
 @dataclass(frozen=True)
@@ -56,19 +58,6 @@ def space_of(task: RestorationTask) -> Space:
     return Space(tuple(task.prior.shape), float(low), float(high))
 
 
-def whole_number(name: str, value: int, least: int = 1) -> None:
-    """Refuse a count that is not one."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise DataError(f"{name}={value!r} must be a whole number of at least {least}.")
-
-
-def above_zero(**values: float | None) -> None:
-    """Refuse a number that must be positive and is not; None is left out."""
-    for name, value in values.items():
-        if value is not None and not 0 < value < float("inf"):
-            raise DataError(f"{name}={value!r} must be a number above 0.")
-
-
 def rows(values: Tensor, like: Tensor) -> Tensor:
     """(B,) as (B, 1, 1, …), to be multiplied with rows of ``like``."""
     return values.reshape(-1, *([1] * (like.ndim - 1)))
@@ -85,8 +74,8 @@ def noise_level(task: RestorationTask, stated: float | None = None) -> Tensor:
     Stated by hand, else of the task's noise at the measured values, else estimated from y.
     """
     y = task.y
-    above_zero(sigma=stated)
     if stated is not None:
+        number("sigma", stated, 0, open_low=True)
         return torch.full((len(y),), float(stated), dtype=y.real.dtype, device=y.device)
     seen = task.forward.observed
     if task.noise is None:
@@ -153,10 +142,10 @@ def passed(task: RestorationTask) -> Tensor:
     return total(back**2) / sent.clamp(min=torch.finfo(back.dtype).tiny)
 
 
-def first_image(task: RestorationTask, unknowns: Tensor | None, *, pull: float = 0.05) -> Tensor:
+def first_image(task: RestorationTask, unknowns: Tensor | None) -> Tensor:
     """An image to start from, (B, *shape), inside the range.
 
-    Linear A: argmin ‖A x − y‖² + pull ‖x − c‖² with c the middle of the range. Otherwise y itself
+    Linear A: argmin ‖A x − y‖² + 0.05 ‖x − c‖² with c the middle of the range. Otherwise y itself
     where it looks like an image (resized), else the middle with a little noise, as A may be flat
     or even there.
     """
@@ -165,7 +154,7 @@ def first_image(task: RestorationTask, unknowns: Tensor | None, *, pull: float =
     like = y.real
     middle = torch.full((len(y), *space.shape), space.middle, dtype=like.dtype, device=y.device)
     if is_linear(task):
-        damping = torch.full((len(y),), pull, dtype=like.dtype, device=y.device)
+        damping = torch.full((len(y),), _PULL, dtype=like.dtype, device=y.device)
         return space.clip(damped_least_squares(operator, y, middle, damping, rounds=1, steps=15))
     image_like = getattr(task.forward.operator, "output", None) == "image"
     if image_like and y.ndim == 4 and y.shape[1] == space.shape[0]:

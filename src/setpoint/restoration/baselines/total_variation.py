@@ -22,16 +22,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint._core.options import number, whole
 from setpoint.restoration.baselines.blind_unknowns import Unknowns
 from setpoint.restoration.baselines.task_and_start import (
     Space,
-    above_zero,
     first_image,
     noise_level,
     rows,
     space_of,
     total,
-    whole_number,
 )
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 
@@ -133,7 +132,6 @@ def total_variation(
     sigma: float | None = None,
     proximal_steps: int = 10,
     unknowns_rate: float = 0.007,
-    unknowns_steps: int = 1,
 ) -> RestorationOutcome:
     """Restore by total variation.
 
@@ -151,11 +149,14 @@ def total_variation(
         σ in the units of y; the task's noise by default, estimated where it has none.
     proximal_steps : int
         Dual steps of each proximal map.
-    unknowns_rate, unknowns_steps
-        Adam's rate and steps, after each step on the image, on the unknowns of a blind operator.
+    unknowns_rate : float
+        Rate of the one step of Adam on the unknowns of a blind operator after each step on the
+        image.
     """
-    whole_number("iterations", iterations)
-    above_zero(weight=weight, discrepancy=discrepancy)
+    whole("iterations", iterations, 1)
+    if weight is not None:
+        number("weight", weight, 0, open_low=True)
+    number("discrepancy", discrepancy, 0, open_low=True)
     space = space_of(task)
     unknowns = Unknowns(task, unknowns_rate)
     state = _begun(task, unknowns.value)
@@ -166,7 +167,7 @@ def total_variation(
     for step in range(iterations):
         _descend(task, state, unknowns.value, proximal_steps)
         if unknowns.value is not None:
-            unknowns.steps(state.x, unknowns_steps, state.squared > aim)
+            unknowns.steps(state.x, 1, state.squared > aim)
             state.squared = _squared(task, state.x, unknowns.value)
         left = 1 - step / iterations
         if weight is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint._core.options import at_least
+from setpoint._core.options import whole
 
 
 class WindowedVariance:
@@ -41,8 +41,8 @@ class WindowedVariance:
     """
 
     def __init__(self, window: int = 50, patience: int = 200) -> None:
-        at_least("window", window, 2)
-        at_least("patience", patience, 1)
+        whole("window", window, 2)
+        whole("patience", patience, 1)
         self.window, self.patience = window, patience
         self.seen = 0
         self._ring: Tensor | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.options import at_least
+from setpoint._core.options import whole
 
 #: f(step, steps or None, residual): told after every step; the residual stays on its device
 Callback = Callable[[int, int | None, Tensor], Any]
@@ -30,7 +30,7 @@ class IterateHistory:
     """
 
     def __init__(self, trail: int = 0, callback: Callback | None = None) -> None:
-        at_least("trail", trail, 0)
+        whole("trail", trail, 0)
         self.trail, self.callback = trail, callback
         self.steps: int | None = None
         self.last: Tensor | None = None

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint._core.options import at_least
+from setpoint._core.options import whole
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods.quasi_newton import QuasiNewtonResult, quasi_newton
 from setpoint.restoration.methods.regularisers import image_term, seed_energy
@@ -69,7 +69,7 @@ def constrained(
         raise DataError(f"slack={slack!r} must be above 0: it is a factor of the noise's energy.")
     if copies is None:
         copies = 4 if regulariser == "anchor" else 1
-    at_least("iterations", iterations, 1)
+    whole("iterations", iterations, 1)
     search = SeedSearch(task, copies)
     anchors = search.pairs()
     flat = anchors.flatten(1)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint._core.options import above_zero, at_least
+from setpoint._core.options import number, whole
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods import seed_search as shells
@@ -88,10 +88,10 @@ def dmplug(
         shell = None if regulariser == "seed" else "project"
     if shell not in shells.SHELLS:
         raise DataError(f"shell={shell!r} is not known: say 'project', 'penalty' or None.")
-    at_least("iterations", iterations, 1)
-    above_zero("learning_rate", learning_rate)
+    whole("iterations", iterations, 1)
+    number("learning_rate", learning_rate, 0, open_low=True)
     if regulariser is not None:
-        above_zero("weight", weight)
+        number("weight", weight, 0, open_low=True)
     search = SeedSearch(task, copies, shell)
     rows = search.start(task.seeds(copies) if start is None else search.given(start))
     objective = _objective(task, search, regulariser, weight, shell, _bend(task, loss))

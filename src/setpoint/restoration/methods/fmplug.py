@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import above_zero, at_least
+from setpoint._core.options import number, whole
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
 from setpoint.restoration.methods import seed_search as shells
@@ -151,8 +151,8 @@ def fmplug(
     if optimiser not in ("sqp", "adam"):
         raise DataError(f"optimiser={optimiser!r} is not known: say 'sqp' or 'adam'.")
     steps = (300 if optimiser == "adam" else 80) if iterations is None else iterations
-    at_least("iterations", steps, 1)
-    above_zero("learning_rate", learning_rate)
+    whole("iterations", steps, 1)
+    number("learning_rate", learning_rate, 0, open_low=True)
     if optimiser == "adam":
         search = WarmSearch(task, copies, time, warm_from, share, "project")
         kept = descend(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint._core.options import at_least
+from setpoint._core.options import whole
 from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.measurement.restoration_task import RestorationTask
 from setpoint.restoration.priors.prior import column
@@ -80,7 +80,7 @@ class SeedSearch:
     """
 
     def __init__(self, task: RestorationTask, copies: int = 1, shell: str | None = None) -> None:
-        at_least("copies", copies, 1)
+        whole("copies", copies, 1)
         self.task, self.copies, self.shell = task, copies, shell
         self.batch = len(task.y)
         self.free = self.dimension = math.prod(task.prior.seed_shape)

@@ -22,7 +22,6 @@ from setpoint.restoration.operators.blur import (
     Blur,
     convolve,
     read_boundary,
-    read_kernel,
     read_side,
 )
 from setpoint.restoration.operators.image_tensors import Placed, read_number, require_images
@@ -81,19 +80,6 @@ class BlindBlur:
     def unknowns(self, batch: int, like: Tensor) -> Tensor:
         """Where the search starts, (B, k²) on the device and in the precision of ``like``."""
         return self._first.like(like).expand(batch, -1).clone()
-
-    def unknowns_of(self, kernel: Tensor) -> Tensor:
-        """The u of a known kernel, (1, k²): log k, a weight of 0 as one of 1e-8."""
-        known = read_kernel(kernel)
-        spare = self.size - len(known)
-        if spare < 0:
-            raise DataError(
-                f"a kernel of {len(known)} × {len(known)} pixels does not go into one of "
-                f"{self.size} × {self.size}; take a BlindBlur of a greater size"
-            )
-        around = [spare // 2] * 4
-        wide = torch.nn.functional.pad(known, around)
-        return (wide / wide.sum()).clamp(min=1e-8).log().reshape(1, -1)
 
     def kernel(self, unknowns: Tensor) -> Tensor:
         """softmax(u): the kernels (B, k, k), each ≥ 0 and of sum 1."""

@@ -67,25 +67,3 @@ class LinearPrior(nn.Module):
         power = values.square()
         along = (x.flatten(1) - self.mean) @ left
         return (self.mean + (along * power / (power + spread**2)) @ left.T).reshape(x.shape)
-
-    def posterior_mode(self, forward: Tensor, y: Tensor, sigma: float) -> Tensor:
-        """The seed that minimises ‖A(μ + W z) − y‖²/σ² + ‖z‖².
-
-        Parameters
-        ----------
-        forward : torch.Tensor
-            A, (m, n).
-        y : torch.Tensor
-            (B, m).
-        sigma : float
-            Deviation of the noise of y.
-
-        Returns
-        -------
-        torch.Tensor
-            (B, d): (Mᵀ M + σ² I)⁻¹ Mᵀ (y − A μ), with M = A W. It is the posterior mean too.
-        """
-        through = forward @ self.matrix  # (m, d)
-        inner = through.T @ through
-        inner = inner + sigma**2 * torch.eye(len(inner), dtype=inner.dtype, device=inner.device)
-        return torch.linalg.solve(inner, through.T @ (y - forward @ self.mean).T).T

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import at_least
+from setpoint._core.options import whole
 from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.input_checks import check, own
 from setpoint.restoration.operators import as_operator
@@ -111,11 +111,11 @@ def _sized(name: str, given: Tensor, wanted: tuple[int, ...]) -> Tensor:
 
 def plan_of(plan: FramePlan, rank: int) -> FramePlan:
     """Options that can be meant."""
-    at_least("rank", rank, 0)
+    whole("rank", rank, 0)
     for name in ("iterations", "window", "patience", "starts"):
-        at_least(name, getattr(plan, name), 1)
+        whole(name, getattr(plan, name), 1)
     for name in ("warmup", "refine"):
-        at_least(name, getattr(plan, name), 0)
+        whole(name, getattr(plan, name), 0)
     for name, said in (("pixel", "weight"), ("slack", "slack")):
         if not 0 <= getattr(plan, name) < math.inf:
             raise DataError(f"{said} is a number, 0 or more; got {getattr(plan, name)!r}.")

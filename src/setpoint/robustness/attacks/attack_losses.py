@@ -71,10 +71,3 @@ def cross_entropy(logits: Tensor, y: Tensor, clip: float = CROSS_ENTROPY_CLIP) -
     tensor([ 0.6931, 10.0000])
     """
     return torch.nn.functional.softplus(soft_margin(logits, y)).clamp(max=clip)
-
-
-def target_cross_entropy(
-    logits: Tensor, target: Tensor, clip: float = CROSS_ENTROPY_CLIP
-) -> Tensor:
-    """What a targeted attack makes large: log softmax(z)_t of each row, at least ``−clip``."""
-    return -cross_entropy(logits, target, clip)

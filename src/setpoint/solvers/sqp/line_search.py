@@ -23,6 +23,7 @@ from setpoint.solvers.sqp.functions import Evaluated
 
 DECREASE, CURVATURE = 1e-4, 0.5
 DOUBLINGS = 60
+SHORTEST = 1e-14  # an interval of less than this part of its end is a step that rounding made
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,6 @@ def weak_wolfe(
     noise: float = 0.0,
     first: Evaluated | None = None,
     further: Callable[[Evaluated, Evaluated], bool] = lambda held, point: True,
-    shortest: float = 1e-14,
     spent: Callable[[], bool] = lambda: False,
 ) -> LineSearchResult:
     """Search along a direction.
@@ -82,8 +82,6 @@ def weak_wolfe(
         The values at t = 1, or at the room, where they are known.
     further : callable
         (last point, longer step) -> whether the longer step may be taken; shorter ones always may.
-    shortest : float
-        The interval, relative to its end, below which it is given up.
     spent : callable
         Whether a limit is reached.
     """
@@ -113,7 +111,7 @@ def weak_wolfe(
             t = min(2 * t, room)
         else:
             t = 0.5 * (low + high)
-            if high - low <= shortest * high or high < 1e-18:
+            if high - low <= SHORTEST * high or high < 1e-18:
                 break
         if spent():
             return LineSearchResult(low, held, bad=bad, cut=True)
