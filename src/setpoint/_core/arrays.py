@@ -113,6 +113,14 @@ def cast(x: Any, like: Any) -> Any:
     return x.astype(like.dtype) if isinstance(x, np.ndarray) else x.to(like.dtype)
 
 
+def assign(buffer: Any, value: Any) -> None:
+    """Write a value into a tensor in place; numbers and arrays go through its host memory."""
+    if is_tensor(value):
+        buffer.copy_(value)
+    else:
+        buffer.numpy()[...] = value
+
+
 def find(borders: Any, x: Any) -> Any:
     """The number of rising borders that are <= x, for each x."""
     if not isinstance(x, np.ndarray):

@@ -63,9 +63,10 @@ def whole(
     low: int | None = None,
     high: int | None = None,
     *,
+    floats: bool = False,
     error: type[SetpointError] = DataError,
 ) -> int:
-    """A whole number between two bounds.
+    """A whole number between two bounds; with ``floats``, 1e4 counts as one.
 
     >>> whole("folds", 5, 2)
     5
@@ -76,7 +77,7 @@ def whole(
     try:
         if isinstance(x, bool):
             raise TypeError
-        value = operator.index(x)
+        value = int(x) if floats and is_real(x) and x % 1 == 0 else operator.index(x)
         if (low is None or value >= low) and (high is None or value <= high):
             return value
     except TypeError:

@@ -30,7 +30,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import cast, inverse, is_tensor, join, square_root, where
+from setpoint._core.arrays import assign, cast, inverse, is_tensor, join, square_root, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
@@ -52,7 +52,7 @@ from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals,
 from setpoint.methods.rate_targets import Aim, aim_of, area_of, curve_of
 from setpoint.methods.soft_set import SOFT_RATE, SOFT_WARMUP, warmed_up
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, TrainingHints
-from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
+from setpoint.programs import Additive, Dual, Priced, StreamProgram, TracksThresholds, dual
 from setpoint.programs.duals import one_sided
 from setpoint.surrogates import SURROGATES, Constant, Hinge, Linear, Surrogate, surrogate
 
@@ -303,7 +303,8 @@ class Lagrangian(Method):
         moves = aim is not None or (task.kind == "binary" and _is_point(goal))
         points = 1 if aim is None else aim.count
         reader = TwoSteps(tables, step, float(self.sharpness), points, moves)
-        return LagrangianProgram(lowered, reader, self, goal, aim)
+        kind = TrainedThresholdsProgram if moves else LagrangianProgram
+        return kind(lowered, reader, self, goal, aim)
 
     def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
         return recovered(program, totals, multipliers)
@@ -318,15 +319,12 @@ class Lagrangian(Method):
 
 
 class LagrangianProgram(MixedProgram):
-    """Totals are (soft, exact) cells at each threshold, and slopes where thresholds are trained.
+    """Totals are (soft, exact) cells at each threshold.
 
     The state of the dual stands where other programs have their multipliers.
     """
 
     levels: Tensor
-    squares: Tensor
-    tilt: Tensor
-    moved: Tensor
 
     def __init__(
         self, lowered: Lowered, reader: Any, method: Lagrangian, goal: Goal, aim: Aim | None = None
@@ -346,12 +344,7 @@ class LagrangianProgram(MixedProgram):
         if aim is not None:  # v is −recall or fpr: the constraint is written with the bound 0
             levels = np.array(aim.levels) * (1 if aim.at_least else -1)
         self.host_levels = levels
-        self.settles = reader.moves
         self.register_buffer("levels", torch.tensor(levels, dtype=torch.float64), False)
-        if reader.moves:
-            self.register_buffer("squares", torch.zeros(self.points))  # of the tilts so far
-            self.register_buffer("tilt", torch.zeros(self.points))  # ∂L/∂θ at the running totals
-            self.register_buffer("moved", torch.zeros((), dtype=torch.long))  # at which step
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         points = self.points
@@ -367,8 +360,6 @@ class LagrangianProgram(MixedProgram):
         charged = charged * self.unit
         weights = join([0 * values[:, :1] - top, -charged.reshape(points, -1)], 1) / points
         prices = self.lowered.prices(soft, memory, weights)
-        if self.settles and self.training:
-            self._tilt(prices, totals[2 * points :])
         value = (top * values[:, 0].sum() + (charged * near).sum()) / points
         value = value + top * self.lowered.offset
         return Priced(value, held, join([prices, 0 * totals[points:]], 0))
@@ -393,7 +384,30 @@ class LagrangianProgram(MixedProgram):
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         return self.dual.step(multipliers, violations, share, self.equal)
 
-    # --- thresholds ------------------------------------------------------------------------------
+
+class TrainedThresholdsProgram(TracksThresholds, LagrangianProgram):
+    """The same with thresholds that descend the Lagrangian too; totals hold their slopes as well.
+
+    Parameters are those of :class:`LagrangianProgram`.
+    """
+
+    squares: Tensor
+    tilt: Tensor
+    moved: Tensor
+
+    def __init__(
+        self, lowered: Lowered, reader: Any, method: Lagrangian, goal: Goal, aim: Aim | None = None
+    ) -> None:
+        super().__init__(lowered, reader, method, goal, aim)
+        self.register_buffer("squares", torch.zeros(self.points))  # of the tilts so far
+        self.register_buffer("tilt", torch.zeros(self.points))  # ∂L/∂θ at the running totals
+        self.register_buffer("moved", torch.zeros((), dtype=torch.long))  # at which step
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        priced = super().price(totals, multipliers)
+        if self.training:
+            self._tilt(priced.prices[: self.points], totals[2 * self.points :])
+        return priced
 
     def settle(self, rows: Batch, step: Tensor, exchange: Any, alone: bool) -> None:
         """Move the thresholds by one step of Adagrad; once a step, in however many parts it comes.
@@ -411,13 +425,13 @@ class LagrangianProgram(MixedProgram):
             (self.reader.thresholds, thresholds),
             (self.moved, small(step)),
         ):
-            _set(buffer, value)
+            assign(buffer, value)
 
     def _tilt(self, prices: Any, slopes: Any) -> None:
         """Note ∂L/∂θ = Σ (worth of deciding) · (how many a higher threshold no longer decides)."""
         worth, fall = (x.reshape(self.points, -1, 2) for x in (prices, slopes))
         tilt = ((worth[:, :, 1] - worth[:, :, 0]) * fall[:, :, 1]).sum(1)
-        _set(self.tilt, where(tilt - tilt == 0, tilt, 0.0))
+        assign(self.tilt, where(tilt - tilt == 0, tilt, 0.0))
 
 
 def _is_point(goal: Goal) -> bool:
@@ -425,9 +439,3 @@ def _is_point(goal: Goal) -> bool:
     body = unnamed(goal.objective)
     return isinstance(body, Best)
 
-
-def _set(buffer: Tensor, value: Any) -> None:
-    if isinstance(value, Tensor):
-        buffer.copy_(value)
-    else:
-        buffer.numpy()[...] = value

@@ -29,7 +29,7 @@ from setpoint.methods.pair_sums import (
     auroc_loss,
     average_precision_and_gradient,
 )
-from setpoint.programs import Priced, StreamProgram
+from setpoint.programs import GathersRows, Priced, StreamProgram
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,8 @@ class Ranked(NamedTuple):
         return self.batch.small(x)
 
 
-class PairwiseProgram(StreamProgram):
+class PairwiseProgram(GathersRows, StreamProgram):
     """The mean over pairs of a batch; a batch of one class has no pair and pulls nothing."""
-
-    gathers = True
 
     def __init__(self, cells: Cells, leaf: Any, method: Pairwise) -> None:
         super().__init__()

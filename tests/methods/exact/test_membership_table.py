@@ -214,7 +214,7 @@ def test_totals_are_those_of_the_table(name, batches, seed, weighted, double, br
         noise = torch.randn(len(part), generator=rng)  # a row mentioned twice has two logits
         logits = (z[part] + noise).to(torch.float64 if double else torch.float32)
         if k == 0:
-            loss._watch.turn = 1  # the first batch is checked, and may not hold NaN
+            loss._watch.calls = 1  # the first batch is checked, and may not hold NaN
         if broken and k % 2:
             logits[0] = float("nan")
         loss(logits, y[part], row=part, **some(more, part))

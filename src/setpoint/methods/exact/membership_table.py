@@ -72,7 +72,7 @@ from setpoint.methods.exact.whole_problem import REGULARISERS, RELATIONS
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.method import Recovered, not_totals
 from setpoint.methods.soft_set import recovered
-from setpoint.programs import Exchange, Priced
+from setpoint.programs import Exchange, KeepsRows, Priced
 from setpoint.surrogates import Annealed, schedule
 
 # Options of the table form of the exact reformulation (``exact_table``).
@@ -164,7 +164,7 @@ def objection(goal: Goal, task: Task) -> str | None:
     return not_totals(goal, task)
 
 
-class TableProgram(GoalProgram):
+class TableProgram(KeepsRows, GoalProgram):
     """Prices at exact totals of a table of memberships.
 
     Parameters
@@ -174,8 +174,6 @@ class TableProgram(GoalProgram):
     options : Tabled
     """
 
-    indexed = True
-    exact = True
     _shelf: Shelf
 
     def __init__(self, lowered: Lowered, options: Tabled) -> None:

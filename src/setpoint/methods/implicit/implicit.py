@@ -57,7 +57,7 @@ from setpoint.methods.rate_targets import (
     partial_curve,
 )
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, Start, TrainingHints
-from setpoint.programs import Exchange, Priced, StreamProgram
+from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
 # Balance: what a held rate costs where the thresholds are functions of the scores.
 #
@@ -123,7 +123,7 @@ def multipliers(objective: Any, held: Any, active: Any, equal: Any, guard: float
 # The program of the implicit method: soft totals, priced at thresholds that keep their levels.
 
 
-class ImplicitProgram(MixedProgram):
+class ImplicitProgram(TracksThresholds, MixedProgram):
     """Prices at soft totals, with the multipliers that keep what is held.
 
     Parameters
@@ -137,7 +137,6 @@ class ImplicitProgram(MixedProgram):
     method : Implicit
     """
 
-    settles = True
     reader: Moving
 
     def __init__(
@@ -146,7 +145,7 @@ class ImplicitProgram(MixedProgram):
         super().__init__(lowered, moving, (), method.cross_entropy)
         self.goal, self.aim, self.method = goal, aim, method
         self.refreshes = method.correction == "exact"
-        self.together = method.correction == "soft" or method.pool == 0
+        self.needs_whole_batch = method.correction == "soft" or method.pool == 0
         self.shape = (moving.count, moving.width)
         self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
@@ -253,9 +252,8 @@ class ImplicitProgram(MixedProgram):
     def _actual(self, totals: Any) -> Any:
         return super()._actual(totals[:, : self.reader.cells])
 
-    def shown(self, totals: Tensor) -> dict[str, Any]:
+    def shown(self) -> dict[str, Any]:
         """The thresholds, and the fewest rows of a batch under the kernel of one."""
-        del totals
         where = self.reader.thresholds.flatten().tolist()
         kernel = float(self.keeper.kernel.min())
         return {"threshold": where[0] if len(where) == 1 else where, "kernel": kernel}
