@@ -86,7 +86,7 @@ def join(parts: list[Any], axis: int) -> Any:
     return namespace(*parts).concatenate(parts, axis)
 
 
-def whole(x: Any) -> Any:
+def total(x: Any) -> Any:
     """The sum of all entries."""
     if isinstance(x, np.ndarray) and x.size <= SMALL:
         return sum(x.ravel().tolist())

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from setpoint._core.errors import FileError, KindError, SetpointError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, whole
 from setpoint._core.words import listing
 from setpoint.datasets import split
 from setpoint.expressions import take_groups
@@ -114,14 +114,10 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
 
     def _checked(self) -> int:
         """Refuse settings that nothing can be done with; the seed."""
-        whole = {"n_estimators": self.n_estimators, "early_stopping": self.early_stopping}
-        for name, x in whole.items():
-            if x is None and name == "early_stopping":
-                continue
-            if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
-                raise KindError(f"{name}={x!r}: a whole number, 1 or more")
-        if not is_real(self.learning_rate) or not 0 < self.learning_rate < np.inf:
-            raise KindError(f"learning_rate={self.learning_rate!r}: a positive number")
+        whole("n_estimators", self.n_estimators, 1, error=KindError)
+        if self.early_stopping is not None:
+            whole("early_stopping", self.early_stopping, 1, error=KindError)
+        number("learning_rate", self.learning_rate, 0, open_low=True, error=KindError)
         if self.params is not None and not isinstance(self.params, dict):
             raise KindError(f"params={self.params!r}: a dict of {self.name}'s own parameters")
         held = [name for name in self.params or () if name in self.taken]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, whole
 from setpoint._core.words import listing
 from setpoint.datasets.columns.dates import moments
 from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting, _rarest
@@ -307,10 +307,7 @@ def _quoted(names: Any) -> list[str]:
 def _check(y: np.ndarray, certify_size: Any, folds: Any, least: Any, seed: Any) -> None:
     if y.ndim not in (1, 2) or len(y) == 0:
         raise DataError(f"y has shape {y.shape}; give one class a row, or one column a label.")
-    if not is_real(certify_size) or not 0 <= certify_size < 1:
-        raise KindError(
-            f"certify_size={certify_size!r}: a share of the rows, at least 0 and less than 1"
-        )
-    for name, value, lowest in (("folds", folds, 1), ("least", least, 1), ("seed", seed, 0)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-            raise KindError(f"{name}={value!r}: a whole number, at least {lowest}")
+    number("certify_size", certify_size, 0, 1, open_high=True, error=KindError)
+    whole("folds", folds, 1, error=KindError)
+    whole("least", least, 1, error=KindError)
+    whole("seed", seed, 0, error=KindError)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Sequence
-from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.options import whole
 from setpoint._core.words import listing
 from setpoint.datasets import arrow_files as _arrow_chunks
 from setpoint.datasets import text_files as _text_chunks
@@ -132,8 +132,7 @@ def read_chunks(
        amount fraud
     2    70.5    no
     """
-    if not isinstance(rows, Integral) or isinstance(rows, bool) or rows < 1:
-        raise KindError(f"rows={rows!r}: a whole number, at least 1")
+    whole("rows", rows, 1, error=KindError)
     if isinstance(columns, str):
         raise KindError(f'columns is the text "{columns}"; give a list: columns=["{columns}"].')
     if columns is not None and len(set(columns)) < len(columns):

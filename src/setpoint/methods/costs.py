@@ -19,8 +19,7 @@ cost-sensitive classification, NeurIPS 2014.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 from typing import Any
@@ -32,7 +31,7 @@ from torch import Tensor
 
 from setpoint._core.arrays import exponential, highest, inverse, is_tensor, join, lowest, where
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, numbers
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
@@ -86,18 +85,12 @@ class Costs(Method):
     def __post_init__(self) -> None:
         if self.truncate is not None:
             object.__setattr__(self, "truncate", schedule(self.truncate, "truncate"))
-        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
-        if not is_real(self.floor) or not 0 <= self.floor < 1:
-            raise KindError(f"floor={self.floor!r}: a number in [0, 1)")
-        given = self.multipliers
-        if given is not None:
-            numbers = tuple(given) if isinstance(given, Iterable) else ()
-            if isinstance(given, str) or not all(is_real(x) and 0 <= x < math.inf for x in numbers):
-                numbers = ()
-            if not numbers:
-                raise KindError(f"multipliers={given!r}: one number, 0 or more, per constraint")
-            object.__setattr__(self, "multipliers", tuple(float(x) for x in numbers))
+        number("rate", self.rate, 0, error=KindError)
+        number("floor", self.floor, 0, 1, open_high=True, error=KindError)
+        if self.multipliers is not None:
+            each = "one per constraint"
+            start = numbers("multipliers", self.multipliers, 0, each=each, error=KindError)
+            object.__setattr__(self, "multipliers", start)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         return not_totals(goal, task)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, whole
+from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import numbers
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import (
     Batch,
@@ -75,13 +73,9 @@ class CrossEntropy(Method):
         u = self.class_weight
         if u is None or (isinstance(u, str) and u in ("balanced", "search")):
             return
-        u = None if isinstance(u, str) or not isinstance(u, Iterable) else tuple(u)
-        if not u or not all(is_real(x) and 0 < x < math.inf for x in u):
-            raise KindError(
-                f'class_weight={self.class_weight!r}: None, "balanced", "search", or one positive '
-                "number per class"
-            )
-        object.__setattr__(self, "class_weight", tuple(float(x) for x in u))
+        each = 'one per class; or None, "balanced" or "search"'
+        u = numbers("class_weight", u, 0, open_low=True, each=each, error=KindError)
+        object.__setattr__(self, "class_weight", u)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if self.class_weight == "search":
@@ -168,10 +162,10 @@ class CrossEntropyProgram(StreamProgram):
             share = self.cells.labels * inverse(sum(x > 0 for x in masses))
             return Priced(0.0, multipliers, np.array([[share * inverse(x) for x in masses]]))
         if self.kind == "balanced":  # Σ u · totals is the number of classes that have a row
-            mean, u = whole(totals > 0) / self.cells.labels, inverse(totals)
+            mean, u = total(totals > 0) / self.cells.labels, inverse(totals)
         else:
             u = self.fixed if is_tensor(totals) else self._fixed
-            mean = whole(u * totals) / self.cells.labels
+            mean = total(u * totals) / self.cells.labels
         return Priced(0.0, multipliers, u * inverse(mean))
 
     def pull(
@@ -205,7 +199,7 @@ class CrossEntropyProgram(StreamProgram):
         check_values(rows, self.cells)
 
     def whole(self, totals: Any) -> Any:
-        return whole(totals) / self.cells.labels
+        return total(totals) / self.cells.labels
 
     def presence(self, totals: Any) -> Any:
         mass = totals.reshape(self.cells.labels, self.cells.side)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import whole
+from setpoint._core.arrays import total
 from setpoint.expressions import Domain, Total
 from setpoint.methods.confusion.batch import (
     Batch,
@@ -66,7 +66,7 @@ class GoalProgram(StreamProgram):
         check_values(rows, self.cells)
 
     def whole(self, totals: Any) -> Any:
-        return whole(totals[0]) / self.labels
+        return total(totals[0]) / self.labels
 
     def presence(self, totals: Any) -> Any:
         return (self._actual(totals) > 0) * 1.0

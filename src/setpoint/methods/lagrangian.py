@@ -22,7 +22,6 @@ metrics with three players, NeurIPS 2019 (curves as operating points).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +31,8 @@ from torch import Tensor, nn
 
 from setpoint._core.arrays import assign, cast, inverse, is_tensor, join, square_root, where
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, whole
+from setpoint._core.words import listing
 from setpoint.expressions import Auroc, Best, PrecisionOverRecall
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
@@ -248,19 +247,13 @@ class Lagrangian(Method):
 
     def __post_init__(self) -> None:
         self.mover()  # or refuses
-        if not is_real(self.augment) or not 0 <= self.augment < math.inf:
-            raise KindError(f"augment={self.augment!r}: a number, 0 or more")
-        if not is_real(self.sharpness) or not 0 < self.sharpness < math.inf:
-            raise KindError(f"sharpness={self.sharpness!r}: a positive number")
-        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
-            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
-        if not is_real(self.points) or self.points < 1 or self.points % 1:
-            raise KindError(f"points={self.points!r}: a whole number, 1 or more")
-        if not isinstance(self.surrogate, str) or self.surrogate != "logistic":
-            known = ("logistic", *SURROGATES)
-            if isinstance(self.surrogate, str) and self.surrogate not in known:
-                hint = did_you_mean(self.surrogate, known, f"choose from {', '.join(known)}.")
-                raise KindError(f"surrogate={self.surrogate!r}: {hint}")
+        number("augment", self.augment, 0, error=KindError)
+        number("sharpness", self.sharpness, 0, open_low=True, error=KindError)
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
+        whole("points", self.points, 1, floats=True, error=KindError)
+        if isinstance(self.surrogate, str):
+            choice("surrogate", self.surrogate, ("logistic", *SURROGATES))
+        if self.surrogate != "logistic":
             if isinstance(surrogate(self.surrogate), Hinge):
                 raise KindError(
                     "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "

@@ -21,7 +21,7 @@ from torch.autograd.function import FunctionCtx
 from torch.nn.functional import pad
 
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, number
 
 # Sums over pairs of rows, read off the sorted scores.
 #
@@ -246,12 +246,10 @@ def auroc_and_gradient(
 ) -> tuple[Tensor, Tensor] | None:
     """The value of :func:`auroc_loss` and its gradient in the logits; None of no rows."""
     scores, positive, weight = _taken("auroc_loss", logits, target, weight)
-    if surrogate not in SURROGATES:
-        names = ", ".join(f'"{name}"' for name in SURROGATES)
-        raise GoalError(f"auroc_loss(surrogate={surrogate!r}): surrogate is one of {names}")
-    _check("auroc_loss", "margin", margin, "at least 0", least=0.0)
-    _check("auroc_loss", "max_fpr", max_fpr, "above 0 and at most 1", above=0.0, most=1.0)
-    _check("auroc_loss", "temperature", temperature, "above 0", above=0.0)
+    choice("surrogate", surrogate, SURROGATES, error=GoalError)
+    number("margin", margin, 0, error=GoalError)
+    number("max_fpr", max_fpr, 0, 1, open_low=True, error=GoalError)
+    number("temperature", temperature, 0, open_low=True, error=GoalError)
     if scores.numel() == 0:
         return None
     if surrogate == "squared-hinge":  # a pair counts where s_n > s_p − margin
@@ -309,7 +307,7 @@ def average_precision_and_gradient(
 ) -> tuple[Tensor, Tensor] | None:
     """The value of :func:`average_precision_loss` and its gradient; None of no rows."""
     scores, positive, weight = _taken("average_precision_loss", logits, target, weight)
-    _check("average_precision_loss", "temperature", temperature, "above 0", above=0.0)
+    number("temperature", temperature, 0, open_low=True, error=GoalError)
     if scores.numel() == 0:
         return None
     rows = sorted_rows(scores, positive, weight)
@@ -472,16 +470,3 @@ def _taken(
         scores = scores + 0.0 * target  # a target of NaN is no negative: let it be seen
     return scores, target > 0, None if weight is None else weight.detach().reshape(n)
 
-
-def _check(
-    name: str,
-    option: str,
-    x: Any,
-    words: str,
-    *,
-    least: float = -math.inf,
-    above: float = -math.inf,
-    most: float = math.inf,
-) -> None:
-    if not is_real(x) or not math.isfinite(x) or not (x >= least and x > above and x <= most):
-        raise GoalError(f"{name}({option}={x!r}): {option} is a number {words}")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number
 from setpoint.expressions import Auroc, Curve, PrecisionOverRecall
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
@@ -57,8 +57,7 @@ class Pairwise(Method):
     summary = "auroc and average precision over all pairs of a batch, in O(n log n)"
 
     def __post_init__(self) -> None:
-        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
-            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
         one = torch.zeros(2)
         t = self.temperature
         options: dict[str, Any] = {} if t is None else {"temperature": t}

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from setpoint._core.errors import KindError
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice
 from setpoint.goals import Goal, Task
 from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.method import Method
@@ -73,10 +72,7 @@ EFFORTS = {
 
 def effort(name: str) -> Effort:
     """An effort by name."""
-    if name not in EFFORTS:
-        hint = did_you_mean(str(name), EFFORTS, f"choose from {listing(EFFORTS)}.")
-        raise KindError(f"effort={name!r}: {hint}")
-    return EFFORTS[name]
+    return EFFORTS[choice("effort", name, EFFORTS)]
 
 
 def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entry, ...]:

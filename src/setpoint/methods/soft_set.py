@@ -25,10 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import exponential, is_tensor, join, whole
+from setpoint._core.arrays import exponential, is_tensor, join, total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean
+from setpoint._core.options import choice, number, numbers
 from setpoint.expressions import Auroc
 from setpoint.expressions.named_metric import unnamed
 from setpoint.goals import Goal, Task, lower
@@ -154,15 +153,10 @@ class SoftSet(Method):
         object.__setattr__(self, "surrogate", surrogate(self.surrogate))
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
         object.__setattr__(self, "temperature", schedule(self.temperature, "temperature"))
-        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
-            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
-        if not is_real(self.penalty) or not 0 <= self.penalty < math.inf:
-            raise KindError(f"penalty={self.penalty!r}: a number, 0 or more")
-        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
-        if self.membership not in ("softmax", "dynamic"):
-            hint = did_you_mean(str(self.membership), ("softmax", "dynamic"), "softmax or dynamic")
-            raise KindError(f"membership={self.membership!r}: {hint}")
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
+        number("penalty", self.penalty, 0, error=KindError)
+        number("rate", self.rate, 0, error=KindError)
+        choice("membership", self.membership, ("softmax", "dynamic"))
         for step in self.steps:  # a temperature that the surrogate cannot take is refused here
             for moment in (0, math.inf):
                 step.limit(self.temperature.at(moment))
@@ -218,7 +212,7 @@ class SoftSetProgram(MixedProgram):
         if self._few is not None and isinstance(totals, np.ndarray):
             return self._price_few(self._few, totals[0].tolist(), multipliers)
         values, memory = self.lowered.read(totals)
-        value, broken = whole(values[:, 0]) / len(values), values[0, 1:]
+        value, broken = total(values[:, 0]) / len(values), values[0, 1:]
         weights = 0 * values - 1 / len(values)
         if broken.shape[0]:
             broken = values[:, 1:]
@@ -275,11 +269,9 @@ def _is_area(goal: Goal) -> bool:
 def _thresholds(x: Any) -> tuple[float, ...]:
     if isinstance(x, str) and x == "grid":
         return GRID
-    several: tuple[Any, ...] = (
-        tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else (x,)
+    several = x if isinstance(x, Iterable) else (x,)
+    each = 'one or several; or "grid" for .1 … .9'
+    open_ends: dict[str, bool] = {"open_low": True, "open_high": True}
+    return tuple(
+        sorted(numbers("thresholds", several, 0, 1, **open_ends, each=each, error=KindError))
     )
-    if not several or not all(is_real(t) and 0 < t < 1 for t in several):
-        raise KindError(
-            f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'
-        )
-    return tuple(sorted(float(t) for t in several))

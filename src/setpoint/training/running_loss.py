@@ -21,10 +21,9 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import assign, exponential, inverse, where, whole
+from setpoint._core.arrays import assign, exponential, inverse, where, total
 from setpoint._core.errors import KindError
-from setpoint._core.options import number
-from setpoint._core.options import whole as whole_number
+from setpoint._core.options import number, whole
 from setpoint.programs import GathersRows, KeepsRows, Priced, StreamProgram, TracksThresholds
 from setpoint.training.distributed import Processes, gathered, summed, world_size
 
@@ -166,8 +165,8 @@ class RunningLoss(nn.Module):
     ) -> None:
         super().__init__()
         self.memory = number("memory", memory, 0, error=KindError)
-        self.warmup = whole_number("warmup", warmup, 0, floats=True, error=KindError)
-        self.accumulate = whole_number("accumulate", accumulate, 1, floats=True, error=KindError)
+        self.warmup = whole("warmup", warmup, 0, floats=True, error=KindError)
+        self.accumulate = whole("accumulate", accumulate, 1, floats=True, error=KindError)
         check_options(program, self.memory, self.accumulate)
         self.program = program
         self.process_group = process_group
@@ -346,7 +345,7 @@ class RunningLoss(nn.Module):
             fading = exponential(-batch.count / self.memory)
             return batch.totals + totals * fading, fading, True
         buffers = cast(Buffers, self._buffers)
-        finite = whole(batch.totals)
+        finite = total(batch.totals)
         good = finite - finite == 0  # a part that is not finite counts as a part without rows
         pending = small(buffers["pending"]) + where(good, batch.totals, 0.0)
         parts = small(buffers["parts"]) + 1
@@ -362,7 +361,7 @@ class RunningLoss(nn.Module):
         self, state: list[Any], totals: Any, priced: Priced, share: Any, complete: Any, base: Any
     ) -> None:
         """Take totals, prices and multipliers over, unless the batch was not finite."""
-        finite = whole(priced.prices)
+        finite = total(priced.prices)
         if self._row_keeper is None:  # whose totals are finite, and must follow what it keeps
             finite = finite + 0 * base
         good = (finite - finite == 0) & complete

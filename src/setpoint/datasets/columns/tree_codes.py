@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.options import whole
 from setpoint.datasets.columns.cell_values import floats, is_numeric, levels_of
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Codes:
         max_levels : int
             At least 2.
         """
-        if not isinstance(max_levels, Integral) or isinstance(max_levels, bool) or max_levels < 2:
-            raise KindError(f"max_levels={max_levels!r}: a whole number, at least 2")
+        whole("max_levels", max_levels, 2, error=KindError)
         if _is_block(X):
             return cls(tuple((f"x{j}", None) for j in range(X.shape[1])), int(max_levels))
         frame = _frame(X)

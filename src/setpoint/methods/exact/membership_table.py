@@ -36,7 +36,6 @@ and the weighing by worth are our own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import mul
 from typing import Any
@@ -58,8 +57,7 @@ from setpoint._core.arrays import (
     where,
 )
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, numbers, whole
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
@@ -118,27 +116,19 @@ class Tabled:
     multipliers: Any = None
 
     def __post_init__(self) -> None:
-        if not is_real(self.steps) or self.steps < 1 or self.steps % 1:
-            raise KindError(f"steps={self.steps!r}: a whole number, 1 or more")
+        whole("steps", self.steps, 1, floats=True, error=KindError)
         for name, (low, high) in {"rho": (0.1, 4.0), "lam": (0.125, 1.4)}.items():
             x = getattr(self, name)
             x = Annealed(low, high, int(self.steps)) if x is None else schedule(x, name)
             object.__setattr__(self, name, x)
-        for name in ("rate_s", "rate"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x < math.inf:
-                raise KindError(f"{name}={x!r}: a number, 0 or more")
-        for name, known in (("regulariser", REGULARISERS), ("relation", RELATIONS)):
-            x = getattr(self, name)
-            if x not in known:
-                hint = did_you_mean(str(x), known, f"choose from {listing(known)}.")
-                raise KindError(f"{name}={x!r}: {hint}")
+        number("rate_s", self.rate_s, 0, error=KindError)
+        number("rate", self.rate, 0, error=KindError)
+        choice("regulariser", self.regulariser, REGULARISERS)
+        choice("relation", self.relation, RELATIONS)
         if self.multipliers is not None:
-            given = self.multipliers
-            numbers = tuple(given) if isinstance(given, Iterable) else ()
-            if not numbers or not all(is_real(x) and 0 <= x < math.inf for x in numbers):
-                raise KindError(f"multipliers={given!r}: one number, 0 or more, per constraint")
-            object.__setattr__(self, "multipliers", tuple(float(x) for x in numbers))
+            each = "one per constraint"
+            start = numbers("multipliers", self.multipliers, 0, each=each, error=KindError)
+            object.__setattr__(self, "multipliers", start)
 
 
 UNSEEN = 2.0

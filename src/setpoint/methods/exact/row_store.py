@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import whole
 from setpoint.programs import Exchange
 
 CHUNK = 1 << 20  #: slots that are written at once where a file is made
@@ -78,11 +78,10 @@ class Shelf(nn.Module):
 
     def __init__(self, rows: Any, empty: float, path: Any = None) -> None:
         super().__init__()
-        if not is_real(rows) or rows < 1 or rows % 1:
-            raise KindError(f"rows={rows!r}: the number of rows of the data, 1 or more")
         if path is not None and not isinstance(path, str | os.PathLike):
             raise KindError(f"table={path!r}: the name of a file, or None for a table in memory")
-        self.rows, self.empty = int(rows), float(empty)
+        self.rows = whole("rows", rows, 1, floats=True, error=KindError)
+        self.empty = float(empty)
         self.path = None if path is None else Path(path)
         self.world, self.rank = 1, 0
         self._code = int(np.array(empty, np.float32).view(np.int32))

@@ -22,7 +22,6 @@ threshold is the best that keeps every constraint, and only the one that stops i
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -31,10 +30,10 @@ import torch
 from scipy.optimize import lsq_linear
 from torch import Tensor
 
-from setpoint._core.arrays import whole
+from setpoint._core.arrays import total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, whole
+from setpoint._core.words import listing
 from setpoint.expressions import AtK
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.methods.confusion.batch import Batch
@@ -43,7 +42,12 @@ from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.implicit.level_thresholds import URGENT
 from setpoint.methods.implicit.moving_thresholds import Moving, Shifts, Thresholds
-from setpoint.methods.implicit.query_ranking import query_objection, query_program, query_recovered
+from setpoint.methods.implicit.query_ranking import (
+    CORRECTIONS,
+    query_objection,
+    query_program,
+    query_recovered,
+)
 from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
 from setpoint.methods.implicit.threshold_tracker import Keeper
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
@@ -215,7 +219,7 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         prices = F
         for k, g in enumerate(G):
             prices = prices + mu[:, k : k + 1] * g
-        value = whole(values[:, 0]) / len(values) + self.lowered.offset
+        value = total(values[:, 0]) / len(values) + self.lowered.offset
         full, worth = totals * 0.0, self.reader.packed(-prices)
         full[:, : worth.shape[1]] = worth
         if self._apart and len(G) == 1:
@@ -247,7 +251,7 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         return multipliers
 
     def whole(self, totals: Any) -> Any:
-        return whole(totals[0, : self.reader.cells]) / self.labels
+        return total(totals[0, : self.reader.cells]) / self.labels
 
     def _actual(self, totals: Any) -> Any:
         return super()._actual(totals[:, : self.reader.cells])
@@ -350,23 +354,17 @@ class Implicit(Method):
     hints = TrainingHints(start=Start.CROSS_ENTROPY, step_cost=2.0)
 
     def __post_init__(self) -> None:
-        if not is_real(self.sharpness) or not 0 < self.sharpness < math.inf:
-            raise KindError(f"sharpness={self.sharpness!r}: a positive number")
-        for name, least in (("points", 1), ("every", 1)):
-            _check_whole(name, getattr(self, name), least)
+        number("sharpness", self.sharpness, 0, open_low=True, error=KindError)
+        whole("points", self.points, 1, floats=True, error=KindError)
+        whole("every", self.every, 1, floats=True, error=KindError)
         if self.pool is not None:
-            _check_whole("pool", self.pool, 0)
-        for name in ("cross_entropy", "smooth"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x <= 1 or (x == 1 and name == "smooth"):
-                raise KindError(f"{name}={x!r}: a share between 0 and 1")
-        if not is_real(self.regulariser) or not 0 <= self.regulariser < math.inf:
-            raise KindError(f"regulariser={self.regulariser!r}: a number, 0 or more")
-        if self.correction not in ("exact", "soft"):
-            hint = did_you_mean(str(self.correction), ("exact", "soft"), "exact or soft")
-            raise KindError(f"correction={self.correction!r}: {hint}")
-        if self.share is not None and (not is_real(self.share) or not 0 < self.share < 1):
-            raise KindError(f"share={self.share!r}: k/n, a number between 0 and 1")
+            whole("pool", self.pool, 0, floats=True, error=KindError)
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
+        number("smooth", self.smooth, 0, 1, open_high=True, error=KindError)
+        number("regulariser", self.regulariser, 0, error=KindError)
+        choice("correction", self.correction, CORRECTIONS)
+        if self.share is not None:
+            number("share", self.share, 0, 1, open_low=True, open_high=True, error=KindError)
         if self.by is not None and not isinstance(self.by, str):
             raise KindError(f"by={self.by!r}: the name of a group column")
 
@@ -450,7 +448,3 @@ def _slots(cells: Cells, by: str | None) -> tuple[int, ...]:
     values = dict(cells.task.groups)[by]
     return tuple(values.index(group[at]) for group in cells.groups)
 
-
-def _check_whole(name: str, x: Any, least: int) -> None:
-    if not is_real(x) or not least <= x < math.inf or x % 1:
-        raise KindError(f"{name}={x!r}: a whole number, {least} or more")
