@@ -54,12 +54,12 @@ class GoalCallback(Callback):
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Refuse a loss that is told another number of parts than the trainer makes."""
-        wanted = int(trainer.accumulate_grad_batches)
+        parts = int(trainer.accumulate_grad_batches)
         for name, module in pl_module.named_modules():
-            if isinstance(module, RunningLoss) and module.memory and module.accumulate != wanted:
+            if isinstance(module, RunningLoss) and module.memory and module.accumulate != parts:
                 raise KindError(
-                    f"the trainer accumulates {wanted} batches and {name or 'the loss'} was made "
-                    f"with accumulate={module.accumulate}: say GoalLoss(…, accumulate={wanted})"
+                    f"the trainer accumulates {parts} batches and {name or 'the loss'} was made "
+                    f"with accumulate={module.accumulate}: say GoalLoss(…, accumulate={parts})"
                 )
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -111,12 +111,12 @@ class GoalCallback(Callback):
 
     def _groups(self, rows: dict[str, Tensor]) -> dict[str, Any]:
         """The group columns of the task, their codes read as the values declared for them."""
-        found = {}
+        columns = {}
         for name, values in self.task.groups:
             codes = rows.get(f"group {name}", rows.get("group"))
             if codes is not None:
-                found[name] = np.array(values)[codes.cpu().numpy()]
-        return found
+                columns[name] = np.array(values)[codes.cpu().numpy()]
+        return columns
 
 
 def _gathered(pl_module: Any, rows: Tensor) -> Tensor:

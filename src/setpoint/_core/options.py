@@ -143,7 +143,7 @@ def choice(
     values = list(known)
     if any(x is v or (type(x) is type(v) and x == v) for v in values):
         return x
-    hint = did_you_mean(x, values, f"choose one of {listing(values)}")
+    hint = did_you_mean(x, values, f"choose from {listing(values)}")
     raise error("{argument}: {near}", argument=Argument(name, x), near=hint)
 
 

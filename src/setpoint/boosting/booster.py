@@ -88,11 +88,11 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         needs_two(codes, weight)
         self.task_, self.classes_, self.notes_ = labels.task, labels.classes, ()
         groups = take_groups(group, len(X))
-        rows, held = np.arange(len(X)), None
+        rows, validation = np.arange(len(X)), None
         if self.early_stopping is not None:
-            rows, held, shared = split(codes, self.validation_fraction, seed)
+            rows, validation, shared = split(codes, self.validation_fraction, seed)
             if shared:
-                held = None
+                validation = None
                 self.notes_ = ("too few rows of a class to keep some apart: no early stopping",)
 
         def some(rows: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -105,10 +105,10 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         objective = self.objective(goal, self.method, task=self._codes_task(), group=some(rows))
         self.start_ = objective.start(codes[rows], None if weight is None else weight[rows])
         train = data(rows)
-        valid = None if held is None else data(held, train)
-        metric = self._judge(objective, None if held is None else some(held))
-        made, self.history_ = self._train(objective, train, valid, metric, seed)
-        self.booster_ = self._read(self._write(made))
+        valid = None if validation is None else data(validation, train)
+        metric = self._judge(objective, None if validation is None else some(validation))
+        booster, self.history_ = self._train(objective, train, valid, metric, seed)
+        self.booster_ = self._read(self._write(booster))
         self.n_iter_ = self._rounds(self.booster_)
         return self
 
@@ -120,10 +120,11 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         number("learning_rate", self.learning_rate, 0, open_low=True, error=KindError)
         if self.params is not None and not isinstance(self.params, dict):
             raise KindError(f"params={self.params!r}: a dict of {self.name}'s own parameters")
-        held = [name for name in self.params or () if name in self.taken]
-        if held:
+        reserved = [name for name in self.params or () if name in self.taken]
+        if reserved:
             raise KindError(
-                f"params holds {listing(held)}, which the goal or an argument of its own decides"
+                f"params holds {listing(reserved)}, which the goal or an argument of its own "
+                "decides"
             )
         state = self.random_state
         if state is None or isinstance(state, np.random.RandomState):

@@ -39,15 +39,15 @@ def declared(counts: Mapping[Any, int], target: str) -> Any:
             f'column "{target}" (label) holds {len(values):,} different numbers, and a label has '
             "few: are the label and the score swapped?"
         )
-    held = listing(shown(v) for v in values)
+    quoted = listing(shown(v) for v in values)
     if len(values) == 2:
         example = next((v for v in values if str(v).lower() in _USUAL), _rarest(counts))
         raise DataError(
-            f'column "{target}" holds {held}: say which one is positive, '
+            f'column "{target}" holds {quoted}: say which one is positive, '
             f"for example positive={shown(example)}."
         )
     raise DataError(
-        f'column "{target}" has {len(values)} values ({held}); a goal on precision needs two. '
+        f'column "{target}" has {len(values)} values ({quoted}); a goal on precision needs two. '
         f"Say positive={shown(_rarest(counts))} to set it against the rest."
     )
 
@@ -66,8 +66,8 @@ def matched(values: Sequence[Any], positive: Any, target: str) -> Any:
         if isinstance(positive, str) and _spells(positive, value):
             return value
     near = nearest(positive, values)
-    found = next((v for v in values if str(v) == near), None)
-    hint = "" if near is None else f" Did you mean positive={shown(found)}?"
+    label = next((v for v in values if str(v) == near), None)
+    hint = "" if near is None else f" Did you mean positive={shown(label)}?"
     raise DataError(
         f'positive={shown(positive)} does not occur in column "{target}", which holds '
         f"{listing(shown(v) for v in values)}.{hint}"

@@ -149,16 +149,18 @@ def read_chunks(
         raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
     for name in columns or ():
         column(header, name, "wanted")
-    made = Chunks(file, columns)
+    chunks = Chunks(file, columns)
     rows = int(rows)
     if kind is not None:
-        made._frames = _arrow_chunks.chunks(file, kind, rows, columns, made._report)
+        chunks._frames = _arrow_chunks.chunks(file, kind, rows, columns, chunks._report)
     elif like is None:
-        made._frames = _text_chunks.chunks_alike(file, separator, zipped, rows, made._report)
+        chunks._frames = _text_chunks.chunks_alike(file, separator, zipped, rows, chunks._report)
     else:
         texts = set(header.columns) - {c.name for c in like.columns if c.kind == "number"}
-        made._frames = _text_chunks.chunks_as(file, separator, zipped, rows, texts, made._report)
-    return made
+        chunks._frames = _text_chunks.chunks_as(
+            file, separator, zipped, rows, texts, chunks._report
+        )
+    return chunks
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:

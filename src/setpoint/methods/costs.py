@@ -182,8 +182,8 @@ class CostsProgram(GoalProgram):
         if self._few is not None and isinstance(totals, np.ndarray):
             return self._price_few(self._few, totals[0].tolist(), multipliers.tolist())
         values, memory = self.lowered.read(totals)
-        held = values[:, 1:]
-        weights = join([0 * values[:, :1] - 1, 0 * held - multipliers], 1)
+        violations = values[:, 1:]
+        weights = join([0 * values[:, :1] - 1, 0 * violations - multipliers], 1)
         table = self.lowered.prices(totals, memory, weights).reshape(self.cells.shape)
         worth = table - lowest(table, 2)
         mass = totals.reshape(self.cells.shape).sum(2)  # (tables, side) rows of each class
@@ -192,19 +192,19 @@ class CostsProgram(GoalProgram):
         # worth ∝ its mean over rows; where nothing is worth anything, plain cross-entropy
         least = where(mean > 0, 0 * mean + self.method.floor, 0 * mean + 1)
         worth = worth * inverse(mean) + right * least
-        cost = values[0, 0] + self._offset + (multipliers * held[0]).sum()
-        return Priced(cost, held[0], worth.reshape(1, -1))
+        cost = values[0, 0] + self._offset + (multipliers * violations[0]).sum()
+        return Priced(cost, violations[0], worth.reshape(1, -1))
 
     def _price_few(self, few: Few, cells: list[float], multipliers: list[float]) -> Priced:
         """The same of one table, in plain numbers."""
-        (value, *held), memory = few.read(cells)
+        (value, *violations), memory = few.read(cells)
         tn, fp, fn, tp = few.prices(memory, [-1.0, *(-x for x in multipliers)])
         mean = (cells[0] + cells[1]) * abs(tn - fp) + (cells[2] + cells[3]) * abs(tp - fn)
         unit, right = inverse(mean), self.method.floor if mean > 0 else 1.0
         no, yes = (tn - fp) * unit, (tp - fn) * unit  # how much better the right decision is
         worth = [max(no, 0.0) + right, max(-no, 0.0), max(-yes, 0.0), max(yes, 0.0) + right]
-        cost = value + self._offset + sum(map(mul, multipliers, held))
-        return Priced(cost, np.array(held), np.array([worth]))
+        cost = value + self._offset + sum(map(mul, multipliers, violations))
+        return Priced(cost, np.array(violations), np.array([worth]))
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
@@ -284,5 +284,5 @@ class CostsProgram(GoalProgram):
         row, right = np.array(tilt[1:])[None], -tilt[0]
         if not np.isfinite([*tilt]).all() or not np.abs(row).max():
             return self.start.clone()
-        found, _ = nnls(row, np.array([right]))
-        return torch.as_tensor(np.clip(found, CHEAPEST, DEAREST)).to(self.start)
+        solution, _ = nnls(row, np.array([right]))
+        return torch.as_tensor(np.clip(solution, CHEAPEST, DEAREST)).to(self.start)

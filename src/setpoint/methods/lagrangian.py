@@ -85,12 +85,12 @@ def recovered(program: Any, totals: Tensor, state: Tensor) -> Recovered:
         each = np.array([lowered.stated(row[None]) for row in cells])  # (T, 2)
         slope, start = area_of(program.goal)
         value = start - slope * each[:, 0].mean()
-        held = f"{lowered.goal.constraints[0]}".removesuffix(" 0")
-        texts = [f"{held} {level:.6g}" for level in program.aim.levels]
+        constraint = f"{lowered.goal.constraints[0]}".removesuffix(" 0")
+        texts = [f"{constraint} {level:.6g}" for level in program.aim.levels]
         rows = zip(texts, each[:, 1] + program.host_levels, paid * slope / points, strict=True)
-    found = tuple(GoalStanding(text, float(x), float(y)) for text, x, y in rows)
+    standings = tuple(GoalStanding(text, float(x), float(y)) for text, x, y in rows)
     at = program.reader.thresholds.tolist() if program.reader.moves else ()
-    return Recovered(float(value), found, tuple(at))
+    return Recovered(float(value), standings, tuple(at))
 
 
 def _units(lowered: Lowered, cells: np.ndarray) -> np.ndarray:
@@ -99,8 +99,8 @@ def _units(lowered: Lowered, cells: np.ndarray) -> np.ndarray:
     # where a constraint holds with equality both are 0: their ratio is read beside it
     for place in (cells + 1e-6, cells):
         v, excess = lowered.read(place)[0][0, 1:], np.array(lowered.stated(place)[1:])
-        seen = np.abs(excess) > TINY
-        units[seen] = v[seen] / excess[seen]
+        told_apart = np.abs(excess) > TINY
+        units[told_apart] = v[told_apart] / excess[told_apart]
     return units
 
 
@@ -345,17 +345,17 @@ class LagrangianProgram(MixedProgram):
         values, memory = self.lowered.read(soft)  # (T, 1 + m)
         shift = self.levels.to(totals) if is_tensor(totals) else self.host_levels
         near = values[:, 1:].reshape(-1) + shift
-        held = self.judged.read(self._pinched(exact))[0][:, 1:].reshape(-1) + shift
+        hard_violations = self.judged.read(self._pinched(exact))[0][:, 1:].reshape(-1) + shift
         top, paid = self.dual.weights(multipliers, self.equal)
         charged = paid
         if self.augment and self.equal:
-            charged = one_sided(paid + self.augment * held, self.equal)
+            charged = one_sided(paid + self.augment * hard_violations, self.equal)
         charged = charged * self.unit
         weights = join([0 * values[:, :1] - top, -charged.reshape(points, -1)], 1) / points
         prices = self.lowered.prices(soft, memory, weights)
         value = (top * values[:, 0].sum() + (charged * near).sum()) / points
         value = value + top * self.lowered.offset
-        return Priced(value, held, join([prices, 0 * totals[points:]], 0))
+        return Priced(value, hard_violations, join([prices, 0 * totals[points:]], 0))
 
     def _pinched(self, cells: Any) -> Any:
         """Exact cells with a pinch of perfect decisions: a rate is never empty, whatever decided.

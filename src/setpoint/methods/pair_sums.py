@@ -230,8 +230,8 @@ def auroc_loss(
     """
     options = {"surrogate": surrogate, "margin": margin}
     options |= {"max_fpr": max_fpr, "temperature": temperature}
-    found = auroc_and_gradient(logits, target, weight, **options)
-    return _nothing(logits) if found is None else _Attach.apply(logits, *found)
+    loss_and_slope = auroc_and_gradient(logits, target, weight, **options)
+    return _nothing(logits) if loss_and_slope is None else _Attach.apply(logits, *loss_and_slope)
 
 
 def auroc_and_gradient(
@@ -298,8 +298,8 @@ def average_precision_loss(
     >>> round(average_precision_loss(logits, torch.tensor([1, 0, 1]), temperature=0.01).item(), 6)
     0.166667
     """
-    found = average_precision_and_gradient(logits, target, weight, temperature=temperature)
-    return _nothing(logits) if found is None else _Attach.apply(logits, *found)
+    loss_and_slope = average_precision_and_gradient(logits, target, weight, temperature=temperature)
+    return _nothing(logits) if loss_and_slope is None else _Attach.apply(logits, *loss_and_slope)
 
 
 def average_precision_and_gradient(
@@ -440,9 +440,9 @@ def _taken(
     name: str, logits: Any, target: Any, weight: Any
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Scores (float32 or float64), positives (bool) and weights, (n,) each, outside the graph."""
-    for word, given in (("logits", logits), ("target", target), ("weight", weight)):
-        if not isinstance(given, Tensor) and not (word == "weight" and given is None):
-            kind = type(given).__name__
+    for word, column in (("logits", logits), ("target", target), ("weight", weight)):
+        if not isinstance(column, Tensor) and not (word == "weight" and column is None):
+            kind = type(column).__name__
             raise KindError(f"{name}: {word} is a {kind}; pass a torch tensor, one value a row")
     if not logits.is_floating_point():
         raise KindError(
@@ -454,10 +454,10 @@ def _taken(
             "(n,) or (n, 1)"
         )
     n = logits.shape[0]
-    for word, given in (("target", target), ("weight", weight)):
-        if given is not None and given.shape not in ((n,), (n, 1)):
+    for word, column in (("target", target), ("weight", weight)):
+        if column is not None and column.shape not in ((n,), (n, 1)):
             raise DataError(
-                f"{name}: {word} has shape {tuple(given.shape)} and the logits are of {n} rows; "
+                f"{name}: {word} has shape {tuple(column.shape)} and the logits are of {n} rows; "
                 f"pass one value a row, of shape ({n},)"
             )
     if weight is not None and weight.requires_grad:

@@ -93,8 +93,9 @@ def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entr
     ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + implicit']
     """
     members = [Entry(model, CrossEntropy(), "always") for model in how.models]
-    known = dict(task.groups)
-    stand_in = {name: known.get(name, ("a", "b")) for name in goal.columns}  # values come later
+    group_values = dict(task.groups)
+    # the values of other columns come later
+    stand_in = {name: group_values.get(name, ("a", "b")) for name in goal.columns}
     task = replace(task, groups=tuple(stand_in.items()))
     for kind in METHODS.values():
         place = kind().portfolio_place(goal, numbers)

@@ -34,16 +34,17 @@ def method(x: Any, **options: Any) -> Method:
     """A method from a method, or from its name and options."""
     if isinstance(x, Method):
         if options:
-            given = listing(options)
-            raise KindError(f"{given}: options belong into {type(x).__name__}(…), already made")
+            names = listing(options)
+            raise KindError(f"{names}: options belong into {type(x).__name__}(…), already made")
         return x
     if isinstance(x, type) and issubclass(x, Method):
         raise KindError(f"method={x.__name__} is a class: make one, {x.__name__}()")
     choice("method", x, METHODS)
-    known = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
+    options_of = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
     for name in options:
-        if name not in known:
-            hint = did_you_mean(name, known, f"it has {listing(known)}" if known else "it has none")
+        if name not in options_of:
+            otherwise = f"it has {listing(options_of)}" if options_of else "it has none"
+            hint = did_you_mean(name, options_of, otherwise)
             raise KindError(f'method="{x}" has no option "{name}": {hint}')
     return METHODS[x](**options)
 

@@ -68,8 +68,8 @@ class Dual(ABC):
 
     def multipliers(self, state: Any, equal: Equal) -> Any:
         """λ (m,), what one unit of each violation costs in units of the objective."""
-        top, held = self.weights(state, equal)
-        return held / top
+        top, weights = self.weights(state, equal)
+        return weights / top
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,11 @@ def floored(weights: Any, floor: float) -> Any:
     size = weights.shape[0]
     if is_tensor(weights):
         falling = weights.sort(0, descending=True).values
-        kept = namespace(weights).arange(1, size + 1, device=weights.device, dtype=weights.dtype)
+        above = namespace(weights).arange(1, size + 1, device=weights.device, dtype=weights.dtype)
     else:
-        falling, kept = -np.sort(-weights, 0), np.arange(1, size + 1)
-    kept = kept if weights.ndim == 1 else kept[:, None]
-    scale = lowest((1 - (size - kept) * floor) / falling.cumsum(0), 0)
+        falling, above = -np.sort(-weights, 0), np.arange(1, size + 1)
+    above = above if weights.ndim == 1 else above[:, None]
+    scale = lowest((1 - (size - above) * floor) / falling.cumsum(0), 0)
     return (weights * scale).clip(floor, 1.0)
 
 

@@ -30,7 +30,7 @@ class Constant(Schedule):
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        number("value", self.value, 0, open_low=True, error=KindError)
+        number("Constant.value", self.value, 0, open_low=True, error=KindError)
 
     @property
     def moves(self) -> bool:
@@ -58,7 +58,7 @@ class Annealed(Schedule):
 
     def __post_init__(self) -> None:
         for name in ("start", "stop", "steps"):
-            number(name, getattr(self, name), 0, open_low=True, error=KindError)
+            number(f"Annealed.{name}", getattr(self, name), 0, open_low=True, error=KindError)
 
     @property
     def moves(self) -> bool:

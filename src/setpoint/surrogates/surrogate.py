@@ -79,6 +79,7 @@ class PiecewiseLinear(Surrogate):
         return x[1:-1], h[:-1] - slopes * x[:-1], slopes
 
 
-def check_open(option: str, x: Any, low: float, high: float) -> None:
+def check_open(kind: Surrogate, option: str, low: float, high: float) -> None:
     """Refuse an option that is not strictly between two bounds."""
-    number(option, x, low, high, open_low=True, open_high=True, error=KindError)
+    name, x = f"{type(kind).__name__}.{option}", getattr(kind, option)
+    number(name, x, low, high, open_low=True, open_high=True, error=KindError)

@@ -306,8 +306,8 @@ class _Run:
         if self.judge is not None:
             self.model.eval()
             judged = _agreed(self.judge(self.model) if rank() == 0 else None)
-        known = None if self.best is None else self.best["rank"]
-        better = judged is None or known is None or judged.rank > tuple(known)
+        best_rank = None if self.best is None else self.best["rank"]
+        better = judged is None or best_rank is None or judged.rank > tuple(best_rank)
         if better:
             self.best = {
                 "model": copied(self.model.state_dict()),

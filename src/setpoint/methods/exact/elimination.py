@@ -101,13 +101,13 @@ class EliminatedProgram(CostsProgram):
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         if self._few is None or is_tensor(multipliers):
             return super().ascend(multipliers, violations, share)
-        pace, found = self.method.rate * share, []  # the same in plain numbers
+        pace, moved = self.method.rate * share, []  # the same in plain numbers
         rows = zip(multipliers.tolist(), violations.tolist(), self._few.equal, strict=True)
         for x, v, equal in rows:
             push = _within(pace * v, 1.0)
             dearer = min(max(x * math.exp(push), CHEAPEST), DEAREST)
-            found.append(_within(x + push, DEAREST) if equal else dearer)
-        return np.array(found)
+            moved.append(_within(x + push, DEAREST) if equal else dearer)
+        return np.array(moved)
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any

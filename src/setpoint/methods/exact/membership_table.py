@@ -219,11 +219,11 @@ class TableProgram(KeepsRows, GoalProgram):
             side = self._side(rows, gains, s)
             s = self._moved(rows, side, s, gains, on, step)
         new, decided = cast(s, was), rows.z >= 0
-        told = new * (1 - 2 * cast(decided, was))  # the sign bit, of 0 as well
+        slots = new * (1 - 2 * cast(decided, was))  # the sign bit, of 0 as well
         sure = _finite(rows)
         if sure is not None:
-            told, new = where(sure, told, was), where(sure, new, 0 * was)
-        self._shelf.put(visit, torch.as_tensor(told), exchange)
+            slots, new = where(sure, slots, was), where(sure, new, 0 * was)
+        self._shelf.put(visit, torch.as_tensor(slots), exchange)
         if visit.counts is not None:
             counts = rows.of(visit.counts)
             sure = counts if sure is None else counts & sure
@@ -332,9 +332,9 @@ class TableProgram(KeepsRows, GoalProgram):
         good = (mean > 0) & (table.sum() - table.sum() == 0)
         worth = where(good, (table * inverse(mean)).reshape(1, -1), right.reshape(1, -1))
         cost = values[1, 0] + self.lowered.offset + (multipliers * values[1, 1:]).sum()
-        held = self.judged.read(self._pinched(totals[1:]))[0][0, 1:]
-        held = where(held - held == 0, held, 0.0)
-        return Priced(cost, held, join([worth, 0 * worth], 0))
+        violations = self.judged.read(self._pinched(totals[1:]))[0][0, 1:]
+        violations = where(violations - violations == 0, violations, 0.0)
+        return Priced(cost, violations, join([worth, 0 * worth], 0))
 
     def _pinched(self, cells: Any) -> Any:
         """Decisions with a pinch of perfect ones: a rate is never empty, and says which way."""
@@ -346,16 +346,16 @@ class TableProgram(KeepsRows, GoalProgram):
         """The same of one table, in plain numbers."""
         soft, hard = tables
         tn, fp, fn, tp = few.prices(few.read(soft)[1], [-1.0, *(-x for x in multipliers)])
-        value, *held = few.read(hard)[0]
+        value, *violations = few.read(hard)[0]
         mean = (soft[0] + soft[1]) * abs(fp - tn) + (soft[2] + soft[3]) * abs(tp - fn)
         unit = inverse(mean)
         worth = [x * unit for x in (tn, fp, fn, tp)] if mean > 0 else list(RIGHT)
-        cost = value + self.lowered.offset + sum(map(mul, multipliers, held))
-        if held:
+        cost = value + self.lowered.offset + sum(map(mul, multipliers, violations))
+        if violations:
             no, yes = hard[0] + hard[1], hard[2] + hard[3]
             perfect = zip(hard, (no, 0.0, 0.0, yes), strict=True)
-            _, *held = self._judge.read([(1 - PINCH) * x + PINCH * y for x, y in perfect])[0]
-        return Priced(cost, np.array(held), np.array([worth, [0.0] * 4]))
+            _, *violations = self._judge.read([(1 - PINCH) * x + PINCH * y for x, y in perfect])[0]
+        return Priced(cost, np.array(violations), np.array([worth, [0.0] * 4]))
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
         return on * priced.value + (1 - on) * base
@@ -363,13 +363,13 @@ class TableProgram(KeepsRows, GoalProgram):
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         """Dearer by exp(rate · v) while all rows come by, an equation's by as much."""
         if self._few is not None and not is_tensor(multipliers):  # in plain numbers
-            pace, found = self.options.rate * share, []
+            pace, moved = self.options.rate * share, []
             rows = zip(multipliers.tolist(), violations.tolist(), self._few.equal, strict=True)
             for x, v, equal in rows:
                 push = min(max(pace * v, -1.0), 1.0)
                 dearer = min(max(x * math.exp(push), CHEAPEST), DEAREST)
-                found.append(min(max(x + push, -DEAREST), DEAREST) if equal else dearer)
-            return np.array(found)
+                moved.append(min(max(x + push, -DEAREST), DEAREST) if equal else dearer)
+            return np.array(moved)
         push = (self.options.rate * share * violations).clip(-1, 1)
         dearer = (multipliers * exponential(push)).clip(CHEAPEST, DEAREST)
         shifted = (multipliers + push).clip(-DEAREST, DEAREST)

@@ -63,7 +63,7 @@ from setpoint.methods.rate_targets import (
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, Start, TrainingHints
 from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
-# Balance: what a held rate costs where the thresholds are functions of the scores.
+# Balance: the price of a rate that is kept, where the thresholds are functions of the scores.
 #
 # With thresholds λ = h(s) that keep g(s, λ) = 0, the implicit function theorem gives
 #
@@ -79,49 +79,49 @@ from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 # ICML 2021 (diagonal constraints).
 
 
-GUARD = 1e-6  #: least slope of a held rate, per unit of sharpness
+GUARD = 1e-6  #: least slope of a constrained rate, per unit of sharpness
 MOST = 100.0  #: no multiplier of an inequality grows beyond
 
 
-def ratio(objective: Any, held: Any, guard: float) -> Any:
-    """−objective / held, the divisor kept at least ``guard`` from 0 on its own side."""
-    if isinstance(held, np.ndarray):
-        size = np.maximum(np.abs(held), guard)
-        return -objective / np.where(held < 0, -size, size)
-    size = held.abs().clamp(min=guard)
-    return -objective / torch.where(held < 0, -size, size)
+def ratio(objective: Any, constraint: Any, guard: float) -> Any:
+    """−objective / constraint, the divisor kept at least ``guard`` from 0 on its own side."""
+    if isinstance(constraint, np.ndarray):
+        size = np.maximum(np.abs(constraint), guard)
+        return -objective / np.where(constraint < 0, -size, size)
+    size = constraint.abs().clamp(min=guard)
+    return -objective / torch.where(constraint < 0, -size, size)
 
 
-def multipliers(objective: Any, held: Any, active: Any, equal: Any, guard: float) -> Any:
+def multipliers(objective: Any, slopes: Any, active: Any, equal: Any, guard: float) -> Any:
     """μ (m,) from ∂f/∂λ (L,) and ∂g/∂λ (m, L); 0 where a constraint is not active.
 
     Parameters
     ----------
-    objective, held : numpy.ndarray or torch.Tensor
+    objective, slopes : numpy.ndarray or torch.Tensor
     active, equal : like them
         (m,) 1 where a constraint binds, and where it is an equation.
     guard : float
         Slopes shorter than this count as this long.
     """
-    if isinstance(held, np.ndarray):
+    if isinstance(slopes, np.ndarray):
         if not active.any():
             return 0 * active
-        if held.shape[0] == 1 == held.shape[1]:
-            found = ratio(objective, held[:, 0], guard)
+        if slopes.shape[0] == 1 == slopes.shape[1]:
+            mu = ratio(objective, slopes[:, 0], guard)
         else:
-            found = np.zeros(len(active))
+            mu = np.zeros(len(active))
             rows = np.flatnonzero(active)
             low = np.where(equal[rows] > 0, -MOST, 0.0)
-            if np.abs(held[rows]).max() > guard:
-                solved = lsq_linear(held[rows].T, -objective, (low, MOST))
-                found[rows] = solved.x
+            if np.abs(slopes[rows]).max() > guard:
+                solved = lsq_linear(slopes[rows].T, -objective, (low, MOST))
+                mu[rows] = solved.x
     else:
-        on = active[:, None] * held
-        if held.shape[0] == 1 == held.shape[1]:
-            found = ratio(objective, held[:, 0], guard)
+        on = active[:, None] * slopes
+        if slopes.shape[0] == 1 == slopes.shape[1]:
+            mu = ratio(objective, slopes[:, 0], guard)
         else:
-            found = torch.linalg.pinv(on.T) @ -objective
-    return found.clip(equal * -MOST, 0 * found + MOST) * active
+            mu = torch.linalg.pinv(on.T) @ -objective
+    return mu.clip(equal * -MOST, 0 * mu + MOST) * active
 
 
 # The program of the implicit method: soft totals, priced at thresholds that keep their levels.
@@ -202,16 +202,16 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         if not G:
             return values, F, G, values[:, :0]
         down = moving.slopes(totals, F)  # (T, L)
-        held = [moving.slopes(totals, g) for g in G]
+        slopes = [moving.slopes(totals, g) for g in G]
         if self.aim.levels:
-            return values, F, G, ratio(down, held[0], self.guard)
+            return values, F, G, ratio(down, slopes[0], self.guard)
         if isinstance(values, np.ndarray):
             on, off, stack = self.keeper.binds.double().numpy(), self.urgent, np.stack
         else:
             on, off = (x.to(values) for x in (self.keeper.binds, URGENT * self.keeper.broken))
             stack = torch.stack
         equal = lowered.equal_of(values)
-        mu = multipliers(down[0], stack([h[0] for h in held]), on, equal, self.guard)
+        mu = multipliers(down[0], stack([h[0] for h in slopes]), on, equal, self.guard)
         return values, F, G, (mu + off)[None]
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
@@ -226,11 +226,11 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
             full[:, self.reader.cells :] = self._spread_out(totals, G[0])
         return Priced(value, multipliers, full)
 
-    def _spread_out(self, totals: Any, held: Any) -> Any:
+    def _spread_out(self, totals: Any, prices: Any) -> Any:
         """−ρ ∂(∂g/∂λ)² of a unit of each density, (T, places), thresholds held."""
-        tilt = -self.reader.packed(held)  # ∂g/∂λ = κ Σ tilt · density
-        slope = self.reader.slopes(totals, held)[:, :1]
-        rate = 2 * self.method.regulariser * self.reader.sharpness / len(held)
+        tilt = -self.reader.packed(prices)  # ∂g/∂λ = κ Σ tilt · density
+        slope = self.reader.slopes(totals, prices)[:, :1]
+        rate = 2 * self.method.regulariser * self.reader.sharpness / len(prices)
         return -rate * slope * tilt
 
     def pull(
@@ -269,8 +269,8 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         value, *excess = lowered.stated(totals[:, : self.reader.cells])
         if self.aim.levels:
             excess = [excess[0] - (1 - 2 * self.aim.at_least) * float(np.mean(self.aim.levels))]
-        held = [self.aim.text] if self.aim.levels else lowered.constraints
-        rows = zip(held, excess, np.asarray(mu).mean(0).tolist(), strict=True)
+        names = [self.aim.text] if self.aim.levels else lowered.constraints
+        rows = zip(names, excess, np.asarray(mu).mean(0).tolist(), strict=True)
         where = tuple(self.reader.thresholds.flatten().tolist())
         standing = tuple(GoalStanding(*row) for row in rows)
         slope, start = area_of(self.goal)
@@ -279,9 +279,9 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
 
 def _one(like: Any, column: int) -> Any:
     """Zeros like an array, with ones in one column."""
-    made = 0 * like
-    made[:, column] = 1.0
-    return made
+    unit = 0 * like
+    unit[:, column] = 1.0
+    return unit
 
 
 #: options that thresholds by query have
@@ -386,8 +386,8 @@ class Implicit(Method):
 
     def _idle(self, what: str, used: tuple[str, ...]) -> str | None:
         """A sentence about options that would do nothing."""
-        given = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
-        idle = [name for name in given if name not in used]
+        changed = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        idle = [name for name in changed if name not in used]
         return f"{listing(idle)}: thresholds {what} do not have it" if idle else None
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:

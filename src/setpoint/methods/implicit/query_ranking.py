@@ -432,18 +432,18 @@ class QueryProgram(StreamProgram):
     def notices(self, totals: Any, unseen: Any) -> list[str]:
         del unseen
         _, queries, rows, mute = (float(x) for x in totals[0])
-        found = []
+        sentences = []
         if rows < 2 * queries:
-            found.append(
+            sentences.append(
                 f"a query has {rows / max(queries, 1e-12):.1f} rows on average: a batch must hold "
                 "whole queries, as those of setpoint.training.query_batches do"
             )
         elif mute > 0.5 * queries:
-            found.append(
+            sentences.append(
                 f"{mute / queries:.0%} of the queries hold no relevant row: they count 0 in "
                 f'"{self.goal}" in every order'
             )
-        return found
+        return sentences
 
     def check(self, rows: QueryGoal) -> None:
         y = rows.target
