@@ -1,29 +1,34 @@
-"""What the estimators of all libraries share: rows in, raw scores out, texts."""
+"""Base of the estimators of all libraries: rows in, raw scores out, texts."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from setpoint._core.errors import FileError, KindError, SetpointError
 from setpoint._core.options import number, whole
 from setpoint._core.words import listing
 from setpoint.datasets import split
-from setpoint.expressions import take_groups
+from setpoint.expressions import Expression, take_groups
+from setpoint.expressions.rows.row_events import Label
 from setpoint.fit.class_labels import ClassLabels, needs_two, read_labels
 from setpoint.goals import Goal, Task
+from setpoint.methods import Method
 
 FORMAT = "setpoint boosted classifier 1"
 
 
 class GoalBooster(ClassifierMixin, BaseEstimator):
-    """What the three estimators share: rows in, raw scores out, texts."""
+    """Base of the three estimators: rows in, raw scores out, texts."""
 
     name: ClassVar[str]
     objective: ClassVar[Any]
@@ -34,18 +39,18 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "maximize balanced_accuracy",
-        method: Any = "costs",
+        goal: Goal | Expression | str = "maximize balanced_accuracy",
+        method: str | Method = "costs",
         *,
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         early_stopping: int | None = None,
         validation_fraction: float = 0.2,
         params: dict[str, Any] | None = None,
-        task: Any = None,
-        positive: Any = None,
+        task: Task | str | None = None,
+        positive: Label = None,
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.goal = goal
         self.method = method
@@ -59,13 +64,19 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Missing values are taken."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        group: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> Self:
         """Boost trees on the goal.
 
         Parameters
@@ -78,7 +89,9 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
             The columns that the goal speaks of.
         """
         goal, seed = Goal.of(self.goal), self._checked()
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = cast(
+            np.ndarray, validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        )
         labels, codes = read_labels(goal, y, len(X), self.task, self.positive)
         weight = None
         if sample_weight is not None:
@@ -86,7 +99,9 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         needs_two(codes, weight)
-        self.task_, self.classes_, self.notes_ = labels.task, labels.classes, ()
+        self.task_ = labels.task
+        self.classes_ = labels.classes
+        self.notes_ = ()
         groups = take_groups(group, len(X))
         rows, validation = np.arange(len(X)), None
         if self.early_stopping is not None:
@@ -143,7 +158,7 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
 
     # --- predicting ------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self, "booster_")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         return self.objective.scores(self.booster_, X, self.start_)
@@ -154,7 +169,7 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         pair = ClassLabels(self.task_, self.classes_).pair
         return self._several is None and pair[0] != self.classes_[0]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Raw scores: (n,) of the second class, or (n, K)."""
         scores = self._scores(X)
         if scores.ndim == 2:
@@ -162,14 +177,14 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         scores = np.where(scores == 0, np.finfo(np.float64).tiny, scores)  # ½ is decided positive
         return -scores if self._turned else scores
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes, (n, K); by a goal's costs they rank, uncalibrated."""
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return softmax(scores, 1)
         return np.stack([expit(-scores), expit(scores)], 1)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The class that is more likely than not; ``sp.tune`` finds the threshold of the goal."""
         scores = self._scores(X)
         if scores.ndim == 2:

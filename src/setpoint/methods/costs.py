@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import mul
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ from setpoint.methods.rate_targets import extreme_point
 from setpoint.methods.soft_set import recovered
 from setpoint.methods.training_hints import PortfolioPlace, Start, TrainingHints, TreeGradient
 from setpoint.programs import Priced, StreamProgram
-from setpoint.surrogates import schedule
+from setpoint.surrogates import Schedule, schedule
 
 RIGHT = 1.0, 0.0, 0.0, 1.0  #: worth of plain cross-entropy
 DEAREST = 1e4  #: no multiplier grows beyond
@@ -67,10 +67,10 @@ class Costs(Method):
         Where to start, one per constraint; 1 by default.
     """
 
-    truncate: Any = None
+    truncate: float | Schedule | None = None
     rate: float = 4.0
     floor: float = 0.02
-    multipliers: Any = None
+    multipliers: Sequence[float] | None = None
 
     name = "costs"
     summary = "cross-entropy with the goal's own prices as example costs, a dual on hard counts"
@@ -107,7 +107,9 @@ class Costs(Method):
             raise KindError(f"multipliers holds {len(start)} numbers for {m} constraints")
         return start
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def at_threshold(
@@ -174,7 +176,10 @@ class CostsProgram(GoalProgram):
 
     def __init__(self, lowered: Lowered, reader: Any, start: list[float], method: Costs) -> None:
         super().__init__(lowered, reader, start)
-        self.method, self._few, self._offset = method, lowered.few, lowered.offset
+        self.method = method
+        self.truncate = cast("Schedule | None", method.truncate)  # read when the method was made
+        self._few = lowered.few
+        self._offset = lowered.offset
         self._right = np.broadcast_to(np.eye(self.cells.side), self.cells.shape)
         self.register_buffer("right", torch.tensor(self._right, dtype=torch.float32), False)
 
@@ -210,13 +215,13 @@ class CostsProgram(GoalProgram):
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del memory
-        if self._few is not None and rows.flat and self.method.truncate is None:
+        if self._few is not None and rows.flat and self.truncate is None:
             return self._pull_few(rows, prices[0].tolist() if on else RIGHT, scale)
         right = self.right if is_tensor(prices) else self._right
         worth = where(on > 0, prices.reshape(self.cells.shape), right) * (scale / self.labels)
         least = None
-        if self.method.truncate is not None:  # the least probability that is not given up
-            least = on * exponential(-self.method.truncate.at(rows.small(step)))
+        if self.truncate is not None:  # the least probability that is not given up
+            least = on * exponential(-self.truncate.at(rows.small(step)))
         return self._costly(rows, worth.reshape(-1, self.cells.side), least)
 
     def _pull_few(self, rows: Batch, worth: Sequence[float], scale: float) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,7 +64,7 @@ class CrossEntropy(Method):
         tune rows, which only an estimator has.
     """
 
-    class_weight: Any = None
+    class_weight: str | Sequence[float] | None = None
 
     name = "cross-entropy"
     summary = "plain or class-weighted cross-entropy; the goal chooses the threshold afterwards"
@@ -97,7 +98,9 @@ class CrossEntropy(Method):
         ready(self, goal, task)
         return CrossEntropyProgram(Cells(replace(task, groups=())), goal, self.class_weight)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         del multipliers
         raise KindError("cross-entropy pursues no goal of its own; tune a threshold and evaluate")
 
@@ -126,7 +129,9 @@ class CrossEntropy(Method):
 class CrossEntropyProgram(StreamProgram):
     """(Class-weighted) cross-entropy; its totals are the rows of each class, its prices weights."""
 
-    def __init__(self, cells: Cells, goal: Goal, class_weight: Any) -> None:
+    def __init__(
+        self, cells: Cells, goal: Goal, class_weight: str | Sequence[float] | None
+    ) -> None:
         super().__init__()
         self.cells, self.goal, self.kind = cells, goal, class_weight
         self.shape = (1, cells.labels * cells.side)

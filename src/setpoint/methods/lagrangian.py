@@ -232,12 +232,12 @@ class Lagrangian(Method):
         T, the operating points of a curve.
     """
 
-    dual: Any = "additive"
+    dual: str | Dual = "additive"
     rate: float | None = None
     augment: float = 1.0
     radius: float = 100.0
     sharpness: float = 5.0
-    surrogate: Any = "logistic"
+    surrogate: str | Surrogate = "logistic"
     cross_entropy: float = 0.0
     points: int = 10
 
@@ -253,12 +253,11 @@ class Lagrangian(Method):
         whole("points", self.points, 1, floats=True, error=KindError)
         if isinstance(self.surrogate, str):
             choice("surrogate", self.surrogate, ("logistic", *SURROGATES))
-        if self.surrogate != "logistic":
-            if isinstance(surrogate(self.surrogate), Hinge):
-                raise KindError(
-                    "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "
-                    "or sigmoid"
-                )
+        if self.surrogate != "logistic" and isinstance(surrogate(self.surrogate), Hinge):
+            raise KindError(
+                "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "
+                "or sigmoid"
+            )
 
     def mover(self, curve: bool = False) -> Dual:
         """How multipliers move; those of a curve's many operating points are let move faster."""
@@ -299,7 +298,9 @@ class Lagrangian(Method):
         kind = TrainedThresholdsProgram if moves else LagrangianProgram
         return kind(lowered, reader, self, goal, aim)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:

@@ -17,9 +17,9 @@ schedule are our reading of the abstract).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ from setpoint.methods.training_hints import (
     TreeGradient,
 )
 from setpoint.programs import Priced, StreamProgram
-from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
+from setpoint.surrogates import Linear, Schedule, Surrogate, schedule, surrogate
 
 # The area under the ROC curve through a few soft points, with both end points.
 
@@ -132,13 +132,13 @@ class SoftSet(Method):
         1, or annealed towards 0, where soft decisions become hard ones.
     """
 
-    surrogate: Any = "linear"
-    thresholds: Any = 0.5
+    surrogate: str | Surrogate = "linear"
+    thresholds: str | float | Sequence[float] = 0.5
     cross_entropy: float = 0.5
     penalty: float = 10.0
     rate: float = 0.25
     membership: str = "softmax"
-    temperature: Any = 1.0
+    temperature: float | Schedule = 1.0
 
     name = "soft-set"
     summary = "the metric's formula on soft decisions, mixed with cross-entropy"
@@ -150,25 +150,33 @@ class SoftSet(Method):
     )
 
     def __post_init__(self) -> None:
+        temperature = schedule(self.temperature, "temperature")
         object.__setattr__(self, "surrogate", surrogate(self.surrogate))
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
-        object.__setattr__(self, "temperature", schedule(self.temperature, "temperature"))
+        object.__setattr__(self, "temperature", temperature)
         number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
         number("penalty", self.penalty, 0, error=KindError)
         number("rate", self.rate, 0, error=KindError)
         choice("membership", self.membership, ("softmax", "dynamic"))
         for step in self.steps:  # a temperature that the surrogate cannot take is refused here
             for moment in (0, math.inf):
-                step.limit(self.temperature.at(moment))
+                step.limit(temperature.at(moment))
 
     @property
     def steps(self) -> list[Surrogate]:
         """The surrogate at each threshold."""
-        return [self.surrogate.at(t) for t in self.thresholds]
+        shape, thresholds, _ = self._checked
+        return [shape.at(t) for t in thresholds]
+
+    @property
+    def _checked(self) -> tuple[Surrogate, tuple[float, ...], Schedule]:
+        """Surrogate, thresholds and temperature as they were read when the method was made."""
+        options = self.surrogate, self.thresholds, self.temperature
+        return cast("tuple[Surrogate, tuple[float, ...], Schedule]", options)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if _is_area(goal):
-            if task.kind == "binary" and len(self.thresholds) >= 3:
+            if task.kind == "binary" and len(self._checked[1]) >= 3:
                 return None
             return (
                 f'"{goal}" is an area under a curve: with several thresholds, '
@@ -181,14 +189,17 @@ class SoftSet(Method):
         ready_goal, cells = ready(self, goal, task), Cells(task)
         lowered = Area(goal, cells) if _is_area(goal) else Lowered(ready_goal, cells)
         tables, side, _ = lowered.cells.shape
+        shape, thresholds, temperature = self._checked
         if task.kind == "multiclass":
-            shape = self.surrogate if isinstance(self.surrogate, Linear) else Linear()
-            reader: Any = SoftClasses(tables, side, self.membership, shape, self.temperature)
+            linear = shape if isinstance(shape, Linear) else Linear()
+            reader: Any = SoftClasses(tables, side, self.membership, linear, temperature)
         else:
-            reader = SoftSteps(self.surrogate, self.thresholds, tables, self.temperature)
+            reader = SoftSteps(shape, thresholds, tables, temperature)
         return SoftSetProgram(lowered, reader, self)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:

@@ -418,8 +418,10 @@ class ExactPenalty:
             number(f"{name}_growth", getattr(self, f"{name}_growth"), 1, error=KindError)
             least = getattr(self, name)
             number(f"{name}_cap", getattr(self, f"{name}_cap"), least, error=KindError)
-        if self.rates != ():
-            object.__setattr__(self, "rates", numbers("rates", self.rates, 0, error=KindError))
+        if not isinstance(self.rates, tuple):
+            raise KindError(f"rates={self.rates!r}: a tuple of numbers, 0 or more")
+        if self.rates:
+            numbers("rates", self.rates, 0, error=KindError)
 
     def solve(
         self,

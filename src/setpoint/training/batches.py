@@ -22,7 +22,7 @@ class TrainingRows(NamedTuple):
     inputs: Any
     target: Tensor
     weight: Tensor | None = None
-    group: Any = None
+    group: Tensor | Mapping[str, Tensor] | None = None
     index: Tensor | None = None
 
 

@@ -11,7 +11,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.solvers import FirstOrder
-from setpoint.training.batches import Batches, mixed
+from setpoint.training.batches import Batches, TrainingRows, mixed
 from setpoint.training.checkpoint import (
     copied,
     load_state,
@@ -82,7 +82,7 @@ class TrainingPlan:
     waits: int = 0
     seed: int = 0
     phase: str = "train"
-    checkpoint: Any = None
+    checkpoint: str | Path | None = None
     every: int = 5
     fingerprint: str = ""
 
@@ -160,7 +160,7 @@ class _Run:
             )
         self.optimiser = plan.solver.start(model.parameters())
         self.epoch = self.place = self.step = 0
-        self.losses: list[float] = []
+        self.losses: list[float | Tensor] = []
         self.best: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
         self.randomness: Any = None
@@ -281,7 +281,7 @@ class _Run:
         outputs = evaluate_outputs(self.model, rows.inputs)
         self.running.refresh(outputs, rows.target, weight=rows.weight, group=rows.group)
 
-    def one_step(self, rows: Any) -> None:
+    def one_step(self, rows: TrainingRows) -> None:
         running = self.running
         numbers = {"row": rows.index} if running is not None and running.indexed else {}
         value = self.loss(
@@ -293,7 +293,7 @@ class _Run:
         if running is not None and running.follows:
             with torch.no_grad():
                 running.follow(self.model(rows.inputs))
-        self.losses.append(value.detach())  # type: ignore[arg-type]  read when the epoch ends
+        self.losses.append(value.detach())  # read when the epoch ends
         self.step += 1
         self.place += 1
         if self.place % 64 == 0:
@@ -336,7 +336,7 @@ def _agreed(judged: EpochVerdict | None) -> EpochVerdict | None:
     return box[0]
 
 
-def _mean(losses: list[Any]) -> float:
+def _mean(losses: Sequence[float | Tensor]) -> float:
     return math.fsum(float(x) for x in losses) / max(len(losses), 1)
 
 
@@ -357,7 +357,7 @@ def interruptions() -> Iterator[Callable[[], bool]]:
         return
     before = signal.SIG_DFL if before is None else before  # set by something other than Python
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: object) -> None:
         caught.append(number)
         signal.signal(signal.SIGINT, before)
 
@@ -368,7 +368,7 @@ def interruptions() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def evaluate_outputs(model: nn.Module, inputs: Any, size: int = 65536) -> Tensor:
+def evaluate_outputs(model: nn.Module, inputs: Tensor, size: int = 65536) -> Tensor:
     """A model's outputs on rows in memory, in evaluation mode, in chunks."""
     was = model.training
     model.eval()

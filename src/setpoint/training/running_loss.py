@@ -14,9 +14,9 @@ how much a batch changes the totals of all rows, and nothing is forgotten.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import is_not
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,9 @@ from setpoint._core.errors import KindError
 from setpoint._core.options import number, whole
 from setpoint.programs import GathersRows, KeepsRows, Priced, StreamProgram, TracksThresholds
 from setpoint.training.distributed import Processes, gathered, summed, world_size
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 # A value and a gradient that were computed apart, as one scalar to go backward from.
 
@@ -59,6 +62,7 @@ class _Attach(torch.autograd.Function):
 
 logger = logging.getLogger("setpoint")
 
+Groups = Tensor | Mapping[str, Tensor] | None  #: codes of the group columns, of one or by name
 Buffers = dict[str, Tensor]
 MOVING = ("totals", "prices", "multipliers")  #: the buffers that every step moves
 #: calls before the totals are looked at: enough to know the share of batches without a class to a
@@ -161,7 +165,7 @@ class RunningLoss(nn.Module):
         memory: float = 8192,
         warmup: int = 1,
         accumulate: int = 1,
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
         self.memory = number("memory", memory, 0, error=KindError)
@@ -191,11 +195,11 @@ class RunningLoss(nn.Module):
     def forward(
         self,
         outputs: Tensor,
-        target: Any,
+        target: Tensor,
         *,
-        weight: Any = None,
-        group: Any = None,
-        row: Any = None,
+        weight: Tensor | None = None,
+        group: Groups = None,
+        row: Tensor | None = None,
     ) -> Tensor:
         """The loss on a batch: a scalar, finite for every finite input.
 
@@ -208,7 +212,14 @@ class RunningLoss(nn.Module):
                 return self._loss(outputs, target, weight, group, row)
         return self._loss(outputs, target, weight, group, row)
 
-    def _loss(self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any) -> Tensor:
+    def _loss(
+        self,
+        outputs: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        group: Groups,
+        row: Tensor | None,
+    ) -> Tensor:
         program, world = self._program, world_size(self.process_group)
         own = None  # where this process's rows lie among those of all
         if world > 1 and isinstance(program, GathersRows):
@@ -258,7 +269,12 @@ class RunningLoss(nn.Module):
         return self._tracker is not None and self._tracker.follows
 
     def refresh(
-        self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
+        self,
+        outputs: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        group: Groups = None,
     ) -> None:
         """Set thresholds anew from many rows at once, by outputs of a model in evaluation mode."""
         if self._tracker is not None:

@@ -467,10 +467,10 @@ def test_rows_are_asked_for_and_checked():
         ({"rate_s": -0.1}, "rate_s=-0.1"),
         ({"steps": 0}, "steps=0"),
         ({"regulariser": "trimm"}, "did you mean trim"),
-        ({"relation": "less"}, "relation='less'"),
+        ({"relation": "less"}, 'relation="less"'),
         ({"table": 3}, "table=3"),
         ({"multipliers": [1, 2]}, "2 numbers for 1 constraints"),
-        ({"multipliers": "1"}, "multipliers='1'"),
+        ({"multipliers": "1"}, 'multipliers="1"'),
     ],
 )
 def test_options_are_checked(options, words):

@@ -112,7 +112,7 @@ class EliminatedProgram(CostsProgram):
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
-        truncate = self.method.truncate
+        truncate = self.truncate
         if not self._margins and (truncate is None or self._few is None or not rows.flat):
             return super().pull(rows, memory, prices, on, step, scale)
         least = 0.0 if truncate is None else on * exponential(-truncate.at(rows.small(step)))

@@ -23,8 +23,11 @@ Binary Imbalanced Classification, arXiv 2507.15240, 2025.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+from torch import Tensor
 
 from setpoint._core.errors import KindError
 from setpoint._core.options import choice, number, whole
@@ -48,7 +51,7 @@ from setpoint.methods.training_hints import (
     TrainingHints,
 )
 from setpoint.programs import StreamProgram
-from setpoint.surrogates import Annealed
+from setpoint.surrogates import Annealed, Schedule
 
 FORMS = ("auto", "whole", "table", "eliminated")
 THRESHOLDS = ("trained", "fixed")
@@ -146,13 +149,13 @@ class Exact(Method):
     walks: int = 600
     starts: int = 0
     anneal: int = 1000
-    truncate: Any = None
+    truncate: float | Schedule | None = None
     dual: float = 4.0
     floor: float = 0.02
-    multipliers: Any = None
+    multipliers: Sequence[float] | None = None
     anchors: int = 20
     rows: int | None = None
-    table: Any = None
+    table: str | os.PathLike[str] | None = None
 
     name = "exact"
     summary = "memberships as variables, tied to hard decisions by an exact penalty; no smoothing"
@@ -265,7 +268,9 @@ class Exact(Method):
         reason = f"{numbers} columns of numbers look like features of another model"
         return PortfolioPlace(method=light, reason=reason if numbers >= FEATURES else "")
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
         if isinstance(program, TableProgram):
@@ -273,7 +278,7 @@ class Exact(Method):
         return recovered(program, totals, multipliers)
 
 
-def whole_form(x: Any) -> Exact:
+def whole_form(x: Method | None) -> Exact:
     """An exact method in its form for all rows at once; the defaults for None."""
     method = Exact() if x is None else x
     if not isinstance(method, Exact):

@@ -430,7 +430,9 @@ class Implicit(Method):
     def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
         return PortfolioPlace(method=self, reason=partial_curve(goal) or extreme_point(goal))
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         if not isinstance(program, ImplicitProgram):
             return query_recovered(totals)
         return program.recovered(totals.double().cpu().numpy())
