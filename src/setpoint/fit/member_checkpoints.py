@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from setpoint._core.errors import FileError, SetpointError
-from setpoint._core.files import read_json, write_text
+from setpoint._core.errors import SetpointError
+from setpoint._core.files import make_folder, read_json, write_text
 from setpoint.fit.fold_models import ModelSources, read_model, write_model
 from setpoint.fit.members import FoldFit
 from setpoint.goals import Task
@@ -40,10 +40,7 @@ class Workshop:
         self.folder = Path(folder)
         self.key = key
         self.sources = ModelSources(task, module)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f'cannot make the folder "{folder}": {error.strerror}') from error
+        make_folder(self.folder)
 
     def _name(self, member: str, fold: int) -> str:
         return f"{slug(member)}-{fold}"
