@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint._core.errors import FileError, KindError
+from setpoint._core.errors import Argument, FileError, KindError
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
 from setpoint.fit.members import (
@@ -142,9 +142,11 @@ class FitRequest:
             name = chosen.name
             kind = "costs" if chosen.hints.tree_gradient is None else name
             raise KindError(
-                f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
-                f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r}); "
-                f'method="{name}" is for "linear", "mlp" and modules'
+                "{argument} is LightGBM on log-loss; for trees trained on the goal take {trees}; "
+                '{method} is for "linear", "mlp" and modules',
+                argument=Argument("model", self.model),
+                trees=f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r})",
+                method=Argument("method", name),
             )
         margin = 0.0 if self.model == "baseline" else self.margin
         members: list[Member] = [TreesMember()]
@@ -183,8 +185,11 @@ class FitRequest:
         by = chosen.threshold_group
         if by is not None and self.kind != "per-group":
             raise KindError(
-                f'{chosen.name} with by="{by}" trains a threshold for each group, which has '
-                'to be known when a decision is made: say so, kind="per-group"'
+                "{method} with {argument} trains a threshold for each group, which has to be known "
+                "when a decision is made: say so, {way}",
+                method=chosen.name,
+                argument=Argument("by", by),
+                way=Argument("kind", "per-group"),
             )
         return chosen
 

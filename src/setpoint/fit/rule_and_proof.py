@@ -345,8 +345,7 @@ class Conclusion:
         )
         self.certificate = as_figures(made, _AFTER.format(fresh, why), out_of_fold=True)
         self.notes += [n for n in tried.notes if n.code is NoteCode.PROOF_TOO_COSTLY]
-        told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
-        seen = "; ".join(told)
+        seen = "; ".join(finding.account() for finding in tried.certificate.findings)
         words = f"on {fresh:,} rows that nothing had seen, before they were used: {seen}"
         self.notes.append(Note(NoteCode.PROOF_TRIED, words, {"rows": fresh}))
         return self
@@ -464,8 +463,8 @@ class Conclusion:
             return True
         self.price = f"A rule is proven, and costs more than it may ({had})"
         words = (
-            f"a rule is proven, at {had}: more than proof_price={self.choice.proof_price:g} "
-            "allows; say proof_price=1 to take it"
+            f"a rule is proven, at {had}: more than the proof price of "
+            f"{self.choice.proof_price:g} allows; set the proof price to 1 to take it"
         )
         self.notes.append(Note(NoteCode.PROOF_TOO_COSTLY, words, {"cost": cost}))
         return False

@@ -26,7 +26,7 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import FileError
+from setpoint._core.errors import FileError, Name
 from setpoint.restoration.contact_sheet import drawn_range, kernel_of, plot_sheet
 from setpoint.restoration.html_page import page_of
 from setpoint.restoration.image_files import as_png
@@ -134,7 +134,11 @@ def claim(folder: Path, force: bool) -> None:
     if RECORD not in held or not held <= {*FILES, *METHODS}:
         raise FileError(f'"{folder}" holds other files; name a new folder.')
     if not force:
-        raise FileError(f'"{folder}" holds a restoration; say force to replace it.')
+        raise FileError(
+            '"{folder}" holds a restoration; say {argument} to replace it.',
+            folder=folder,
+            argument=Name("force"),
+        )
 
 
 def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:

@@ -153,7 +153,7 @@ def _found(finding: Finding) -> str:
     """What was seen, the rows behind it, the bound, and what would settle it."""
     seen = "empty here" if finding.value is None else f"{number(finding.value)} here"
     rows = f", {finding.evidence[0]}" if len(finding.evidence) == 1 else ""
-    limit = "" if finding.limit() == "no bound" else f", {finding.limit()} by {finding.how}"
+    limit = f", {finding.limit()} by {finding.how}" if finding.bounded else ""
     way = "" if finding.verdict in (PROVEN, REFUTED) else f"; {finding.way_out()}"
     return f"{seen}{rows}{limit}{way}"
 
