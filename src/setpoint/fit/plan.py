@@ -22,6 +22,7 @@ from setpoint.fit.members import (
     TreesMember,
 )
 from setpoint.fit.network.goal_network import NetworkSettings
+from setpoint.fit.stack import FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
@@ -152,7 +153,7 @@ class FitRequest:
         members: list[Member] = [TreesMember()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
-            members, why = [*members, LinearMember()], [*why, "for the referee"]
+            members, why = [*members, LinearMember()], [*why, FOR_REFEREE]
         choice = replace(self._choice(("trees",), (), ("linear",), "trees"), margin=margin)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
@@ -176,7 +177,7 @@ class FitRequest:
             members += beside
         elif self.compare and not self.table:
             notes = ("the rows are no table: LightGBM is not fitted on them for comparison",)
-        why += ["for the referee"] * (len(members) - 1)
+        why += [FOR_REFEREE] * (len(members) - 1)
         choice = self._choice((main.name,), (), plain, "trees")
         return Recipe(tuple(members), tuple(why), self._folds(False), choice, notes)
 
@@ -304,8 +305,8 @@ class FitPlan:
             some = "" if positives is None else f" ({positives:,} positive)"
             shown.append(f"{part} {n:,}{some}")
         folds = f"{self.folds}-fold out-of-fold" if self.folds > 1 else "one part held to tune"
-        chosen = [name for name, why in self.members if why != "for the referee"]
-        beside = [name for name, why in self.members if why == "for the referee"]
+        chosen = [name for name, why in self.members if why != FOR_REFEREE]
+        beside = [name for name, why in self.members if why == FOR_REFEREE]
         reasons = [f"{n}: {why}" for n, why in self.members if why not in _USUAL]
         model = " + ".join(chosen) if len(chosen) == 1 else f"{listing(chosen)} → stack"
         return [
@@ -355,7 +356,7 @@ class FitPlan:
 
 
 _LABEL = 9  #: width of the column of labels
-_USUAL = ("always", "for the referee", "the model")
+_USUAL = ("always", FOR_REFEREE, "the model")
 
 
 def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:
