@@ -31,7 +31,7 @@ from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import RunAttributes
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import needs_two, read_labels
+from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
@@ -217,9 +217,10 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         self.listener = listener
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values are taken, and several labels per row where the goal speaks of such."""
+        """Missing values are taken; several classes, or labels per row, where the goal allows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_class = allows_several_classes(self.goal, self.task)
         tags.classifier_tags.multi_label = self._speaks_of_labels()
         tags.target_tags.single_output = True
         return tags

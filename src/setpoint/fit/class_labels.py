@@ -10,9 +10,9 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from setpoint._core.errors import Argument, DataError, GoalError
+from setpoint._core.errors import Argument, DataError, GoalError, SetpointError
 from setpoint._core.words import listing
-from setpoint.goals import Goal, Task, symmetric
+from setpoint.goals import Goal, Task, check, symmetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +103,37 @@ def read_labels(
         return ClassLabels(Task.binary(positive), classes), (y == positive).astype(np.int64)
     if kind == "binary":
         raise DataError(
-            "y holds {n} classes; for a binary task say {argument}",
+            "Only binary classification is supported by a binary task, and y holds {n} classes: "
+            "say which of them is positive, for example {argument}",
             n=len(classes),
-            argument=Argument("positive"),
+            argument=Argument("positive", classes.tolist()[0]),
         )
+    _refuse_several_classes(goal)
     return ClassLabels(Task.multiclass(classes.tolist()), classes), codes
+
+
+def allows_several_classes(goal: Any, task: Task | str | None) -> bool:
+    """Whether a goal, with the task that is declared for it, can be asked of more than two classes.
+
+    >>> [allows_several_classes(goal, None) for goal in ("maximize macro(f1)", "maximize f1")]
+    [True, False]
+    """
+    try:
+        if task is not None and Task.make(task).kind != "multiclass":
+            return False
+        check(Goal.of(goal), "multiclass")
+    except SetpointError:
+        return False
+    return True
+
+
+def _refuse_several_classes(goal: Goal) -> None:
+    """Refuse a goal of two classes where there are more, in the words scikit-learn looks for."""
+    try:
+        check(goal, "multiclass")
+    except GoalError as error:
+        check(goal, "binary")  # a goal that fits no classes at all has an error of its own
+        raise GoalError(f"Only binary classification is supported by this goal: {error}") from error
 
 
 def needs_two(codes: np.ndarray, weight: np.ndarray | None) -> None:

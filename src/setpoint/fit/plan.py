@@ -22,6 +22,7 @@ from setpoint.fit.members import (
     TreesMember,
 )
 from setpoint.fit.network.goal_network import NetworkSettings
+from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
 from setpoint.fit.stack import FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
@@ -127,12 +128,13 @@ class FitRequest:
         if self.model != "auto" or self.method != "auto":
             return self._trees_or_method(task)
         goal = lower(self.goal)
-        found = entries(goal, task, self.effort, self.numbers)
-        members = [self._member(e.model, e.method) for e in found]
+        plain = members_at(self.effort.name)
+        planned = entries(goal, task, self.effort, plain, self.numbers)
+        members = [self._member(e.model, e.method) for e in planned]
         names = tuple(m.name for m in members)
-        driven = tuple(m.name for m, e in zip(members, found, strict=True) if e.driven)
+        driven = tuple(m.name for m, e in zip(members, planned, strict=True) if e.driven)
         choice = self._choice(names, driven, ("linear", "mlp"), "trees")
-        return Recipe(tuple(members), tuple(e.why for e in found), self._folds(True), choice)
+        return Recipe(tuple(members), tuple(e.why for e in planned), self._folds(True), choice)
 
     def _trees_or_method(self, task: Task) -> Recipe:
         """One kind of model, or one method on the built-in networks, with its referee."""
@@ -208,15 +210,10 @@ class FitRequest:
         return self.effort.folds if crossed else 1
 
     def _member(self, model: str, by: Method) -> Member:
-        if model == "trees":
-            return TreesMember()
-        if model == "extra trees":
-            return TreesMember(trees=200, rate=0.05, extra=True, label="extra trees")
-        if model == "slow trees":
-            return TreesMember(trees=600, rate=0.02, leaves=15, label="slow trees")
         plain = not by.hints.goal_driven
-        if model == "linear" and plain:
-            return LinearMember()
+        row = PORTFOLIO_MEMBERS.get(model)
+        if plain and row is not None and row.make is not None:
+            return row.make()
         settings = replace(
             self.settings,
             epochs=0,  # by the number of rows
