@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 from torch import nn
 
-from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.errors import Argument, DataError, KindError, Name, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions import evaluate
@@ -274,7 +274,11 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
             if (weight < 0).any():
-                raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
+                raise DataError(
+                    "{argument} holds {weight:g}; weights are not negative",
+                    argument=Name("sample_weight"),
+                    weight=weight.min(),
+                )
         needs_two(target, weight)
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
@@ -359,7 +363,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         if isinstance(model, str):
             if model not in MODELS:
                 hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
-                raise KindError(f"model={model!r}: {hint}")
+                raise KindError("{argument}: {hint}", argument=Argument("model", model), hint=hint)
             return model
         own = isinstance(model, nn.Module | ScoresGiven)
         if own or (hasattr(model, "fit") and is_classifier(model)):

@@ -45,8 +45,8 @@ from setpoint.fit.regression.regression_comparison import RealComparison
 from setpoint.fit.regression.regression_members import RealMade
 from setpoint.fit.regression.regression_pipeline import RealPlan
 from setpoint.fit.regression.regression_targets import Scale
-from setpoint.fit.run_record import FittedRun, MemberOutcome, RunOrigin
-from setpoint.fit.stack import Stack
+from setpoint.fit.run_record import FittedRun, RunOrigin
+from setpoint.fit.stack import Stack, read_outcomes
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import method
@@ -171,7 +171,7 @@ def _restored(
         encoder=_encoder_from(record["encoder"]),
         plan=plan,
         models=models,
-        members=tuple(MemberOutcome.from_json(m) for m in record.get("members", ())),
+        members=read_outcomes(record),
         stack=stack,
         rule=rule,
         certificate=certificate,
