@@ -9,6 +9,7 @@ simpler (that is decided after the fit, on out-of-fold rows).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from setpoint._core.options import choice
@@ -24,7 +25,8 @@ class Entry:
 
     Attributes
     ----------
-    model : {"linear", "trees", "extra trees", "slow trees", "mlp"}
+    model : str
+        By its name in :data:`setpoint.fit.portfolio_members.PORTFOLIO_MEMBERS`.
     method : Method
     why : str
     """
@@ -48,25 +50,24 @@ class Effort:
 
     Attributes
     ----------
+    name : str
     folds : int
-    models : tuple of str
-        On cross-entropy.
     steps : int
         Of a network in one fold, at most about; fewer where rows are many.
     driven : bool
         Whether metric-driven members enter without a special reason.
     """
 
+    name: str
     folds: int
-    models: tuple[str, ...]
     steps: int
     driven: bool
 
 
 EFFORTS = {
-    "quick": Effort(3, ("linear", "trees"), 400, False),
-    "standard": Effort(5, ("linear", "trees", "extra trees", "mlp"), 1500, False),
-    "thorough": Effort(10, ("linear", "trees", "extra trees", "slow trees", "mlp"), 4000, True),
+    "quick": Effort("quick", folds=3, steps=400, driven=False),
+    "standard": Effort("standard", folds=5, steps=1500, driven=False),
+    "thorough": Effort("thorough", folds=10, steps=4000, driven=True),
 }
 
 
@@ -75,7 +76,9 @@ def effort(name: str) -> Effort:
     return EFFORTS[choice("effort", name, EFFORTS)]
 
 
-def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entry, ...]:
+def entries(
+    goal: Goal, task: Task, how: Effort, models: Sequence[str], numbers: int = 0
+) -> tuple[Entry, ...]:
     """The members of a portfolio for a goal.
 
     Parameters
@@ -83,16 +86,18 @@ def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entr
     goal : Goal
     task : Task
     how : Effort
+    models : sequence of str
+        The plain ones, on cross-entropy.
     numbers : int
         Columns of a table that is numbers alone; 0 where it is not.
 
     Examples
     --------
     >>> goal = Goal.parse("minimize fnr subject to fpr <= 0.001")
-    >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"])]
-    ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + implicit']
+    >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"], ["trees"])]
+    ['trees', 'linear + costs', 'linear + implicit']
     """
-    members = [Entry(model, CrossEntropy(), "always") for model in how.models]
+    members = [Entry(model, CrossEntropy(), "always") for model in models]
     group_values = dict(task.groups)
     # the values of other columns come later
     stand_in = {name: group_values.get(name, ("a", "b")) for name in goal.columns}
@@ -103,6 +108,6 @@ def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entr
             continue
         reason = place.reason or ("thorough" if how.driven else "")
         if reason and place.method.refusal(goal, task) is None:
-            models = place.models if how.driven else place.models[:1]
-            members += [Entry(model, place.method, reason) for model in models]
+            driven = place.models if how.driven else place.models[:1]
+            members += [Entry(model, place.method, reason) for model in driven]
     return tuple(members)
