@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from setpoint._core.errors import KindError
+from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
 from setpoint.methods import Method, Recovered, method
+from setpoint.methods.goal_program import GoalProgram
+from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
+from setpoint.methods.guard.loss_status import LossStatus
 from setpoint.training import RunningLoss
 
 if TYPE_CHECKING:
@@ -32,6 +38,10 @@ class GoalLoss(RunningLoss):
         Rows that the running totals remember; 0 prices each batch at its own totals.
     warmup : int
         Steps of cross-entropy alone at the start.
+    guard : bool
+        Start on evidence, keep an anchor of cross-entropy, bound every step, and follow the
+        operating point of the recent rows (:mod:`setpoint.methods.guard.guarded_program`). False
+        runs the method bare, as ``memory=0`` does.
     process_group : optional
         See :class:`torch.distributed.ProcessGroup`; the default group otherwise.
     **options
@@ -62,30 +72,94 @@ class GoalLoss(RunningLoss):
         accumulate: int = 1,
         memory: float = 8192,
         warmup: int = 1,
+        guard: bool = True,
         process_group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
         self.goal = Goal.of(goal)
         self.task = Task.make(task)
         self.method = _method(method, **options)
+        program = self.method.lower(self.goal, self.task)
+        if guard and memory and isinstance(program, GoalProgram):
+            program = guarded(program)
         super().__init__(
-            self.method.lower(self.goal, self.task),
+            program,
             memory=memory,
             warmup=warmup,
             accumulate=accumulate,
             process_group=process_group,
         )
 
+    @property
+    def threshold(self) -> float:
+        """The threshold of the logit that the loss decides by: positive at or above it.
+
+        It follows the recent rows with a margin, so that decisions at it keep the constraints where
+        decisions at 0 do not yet. For a rule on rows of your own choice see :meth:`rule`.
+        """
+        if isinstance(self.program, GuardedProgram) and self.program.reads_window:
+            return float(self.program.threshold)
+        thresholds = self.recover().thresholds
+        return float(thresholds[0]) if len(thresholds) == 1 else 0.0
+
+    def status(self) -> LossStatus:
+        """How the goal stands right now, on the rows seen last.
+
+        Raises
+        ------
+        KindError
+            For goals and methods that keep no window of recent rows: several classes, groups,
+            rankings, cross-entropy.
+
+        Examples
+        --------
+        >>> import torch, setpoint as sp
+        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9")
+        >>> loss.status().rows
+        0
+        """
+        if not isinstance(self.program, GuardedProgram) or self.program.window is None:
+            raise KindError(
+                f'"{self.goal}" with {self.method.name} keeps no window of recent rows; '
+                "evaluate the goal on validation rows: sp.tune(goal, y, scores)"
+            )
+        return self.program.status(int(self.steps), self.threshold, self.multipliers)
+
+    def rule(self, target: Any, logits: Any, *, weight: Any = None) -> DecisionRule:
+        """The goal's decision rule on rows of your choice, for logits: ``rule.decide(logits)``.
+
+        Parameters
+        ----------
+        target, logits : array-like
+            Validation rows, if there are any: on training rows a rule is optimistic.
+        weight : array-like, optional
+
+        Examples
+        --------
+        >>> import setpoint as sp
+        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.6")
+        >>> loss.rule([0, 0, 1, 1], [-2.0, 0.5, 0.4, 3.0]).threshold
+        0.4
+        """
+        task = replace(self.task, score="logit")
+        return tune(self.goal, target, logits, sample_weight=weight, task=task)
+
     def recover(self) -> Recovered:
-        """The goal at the running totals, how each constraint stands, and its multiplier.
+        """The goal as it stands, each constraint, its multiplier, and the thresholds.
+
+        Read on the window of recent rows, decided hard, where there is one; else at the running
+        totals of the method.
 
         Raises
         ------
         KindError
             For cross-entropy and pairwise, which keep no totals of the goal.
         """
-        totals = self.totals / self.program.whole(self.totals).clamp(min=1e-30)
-        return self.method.recover(self.program, totals, self.multipliers)
+        program = self.program
+        totals = self.totals / program.whole(self.totals).clamp(min=1e-30)
+        if not isinstance(program, GuardedProgram):
+            return self.method.recover(program, totals, self.multipliers)
+        return program.recovered(self.method.recover(program.inner, totals, self.multipliers))
 
     def extra_repr(self) -> str:
         """The goal and the method."""

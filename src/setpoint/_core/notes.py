@@ -30,6 +30,10 @@ class NoteCode(StrEnum):
     PROOF_TRIED = "proof-tried"  # on rows that then went back into training
     EXTREME_RULE = "extreme-rule"  # it decides nearly nobody or nearly everybody
     CERTIFY_ROWS_SEEN = "certify-rows-seen"  # a run on the same rows was replaced
+    # a loss
+    CONSTRAINT_BROKEN = "constraint-broken"  # no threshold on the recent rows keeps it
+    PRICE_AT_LIMIT = "price-at-limit"  # it cannot get dearer
+    # a fit, continued
     NOT_DIAGNOSED = "not-diagnosed"  # no prices, or no number of labels
 
 

@@ -68,6 +68,10 @@ class GoalProgram(StreamProgram):
     def whole(self, totals: Any) -> Any:
         return total(totals[0]) / self.labels
 
+    def dual_state(self, prices: Any) -> Any:
+        """The multipliers at given prices in units of the objective; None where others move them."""
+        return prices
+
     def presence(self, totals: Any) -> Any:
         return (self._actual(totals) > 0) * 1.0
 

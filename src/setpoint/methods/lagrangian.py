@@ -376,6 +376,9 @@ class LagrangianProgram(MixedProgram):
         share, plain = self.shares(on, scale)
         return self._reader.pull(rows, memory, prices, -share * scale, plain)
 
+    def dual_state(self, prices: Any) -> Any:
+        return prices / self.unit if isinstance(self.dual, Additive) and not self.aim else None
+
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         return self.dual.step(multipliers, violations, share, self.equal)
 

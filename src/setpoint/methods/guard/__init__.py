@@ -1,0 +1,1 @@
+"""What keeps training from collapsing: recent rows, the operating point they show, bounded steps."""

@@ -1,0 +1,371 @@
+"""A goal's program, guarded: it starts on evidence, is anchored, and takes bounded steps.
+
+Around the program of a method stand
+
+1. *evidence*   cross-entropy alone until :data:`FEW` rows of each class have been seen, the method
+                in full from :data:`ENOUGH` on, a blend between
+2. *a window*   the newest rows, and the operating point that they show (:mod:`operating_point`):
+                a threshold θ of the score, with a margin, and the intercept a of calibration
+3. *an anchor*  a share of cross-entropy. Half of it is at logits moved by a + θ, whose best scores
+                rank by probability and are 0 where the goal wants its threshold; half at logits
+                moved by a, which pulls the ranking alone and no threshold
+4. *prices*     multipliers at which the goal itself would choose the window's threshold: they are
+                solved for at each reading and not integrated, so nothing winds up
+5. *bounds*     the method's gradient on a batch is at most :data:`LOUDEST` times the anchor's, all
+                of it at most :data:`STEEPEST` times plain cross-entropy's
+
+θ is the loss's own threshold: decisions at it keep the constraints while decisions at 0 do not yet.
+Goals over several classes or groups, and methods that move thresholds of their own, get evidence,
+anchor and bounds.
+
+Tried and left: anchors without the half at a (the ranking of a linear model falls .05 behind
+cross-entropy's where the floor is high), bounds on the whole alone (a price of 100 drowns the
+anchor), thresholds that follow the drift of the newest scores (they lag behind jitter of ten steps).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint._core.arrays import is_tensor
+from setpoint._core.notes import Note, NoteCode
+from setpoint._core.words import listing
+from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.goal_program import GoalProgram, MixedProgram
+from setpoint.methods.guard.loss_status import ConstraintStatus, LossPhase, LossStatus, figures
+from setpoint.methods.guard.operating_point import intercept, operating_point, price_at
+from setpoint.methods.guard.recent_rows import Pool, TrackedRows, rows_of
+from setpoint.methods.method import Recovered
+from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
+
+FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
+WINDOW = 8192  #: rows; 4096 kept 95 of 100 constraints on training rows where 8192 kept 97
+EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
+MARGIN = 1.0  #: standard errors; without one, 92 of 100 constraints were kept
+ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
+LOUDEST = 2.0  #: times the anchor's gradient: the method's
+STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
+LIMIT = 100.0  #: of a price, in units of the objective; at 100 the objective hardly counts
+FARTHEST = 12.0  #: logits that the anchor is moved by, at most: probabilities of 6e-6
+
+
+def guarded(inner: GoalProgram, anchor: float | None = None) -> GuardedProgram:
+    """A program with its guard; ``anchor`` the share of cross-entropy, by default the method's."""
+    share = getattr(inner, "mix", 0.0) or ANCHOR if anchor is None else anchor
+    if isinstance(inner, MixedProgram):
+        inner.mix = 0.0  # the anchor takes its place
+    return GuardedProgram(inner, share)
+
+
+class GuardedProgram(TracksThresholds, StreamProgram):
+    """The program of a method with evidence, window, anchor, prices and bounds.
+
+    Parameters
+    ----------
+    inner : GoalProgram
+    anchor : float
+        Share of cross-entropy.
+
+    Attributes
+    ----------
+    threshold, calibration, offset : torch.Tensor
+        θ, a and a + θ; 0 until the window has been read.
+    margin : torch.Tensor
+        Share of the margin that θ keeps; −1 where a constraint is broken at every threshold.
+    dual : torch.Tensor
+        The multipliers of the last reading.
+    evidence : torch.Tensor
+        (2, classes) rows of each class before the current step, and with it.
+    bounded : torch.Tensor
+        Steps whose gradient was cut.
+    calls : torch.Tensor
+        Steps so far, and the number of the last.
+    """
+
+    threshold: Tensor
+    calibration: Tensor
+    offset: Tensor
+    margin: Tensor
+    dual: Tensor
+    evidence: Tensor
+    bounded: Tensor
+    calls: Tensor
+    start: Tensor
+
+    def __init__(self, inner: GoalProgram, anchor: float) -> None:
+        super().__init__()
+        self.inner = inner
+        self.anchor = float(anchor)
+        tracker = inner if isinstance(inner, TracksThresholds) else None
+        # found without the search through submodules, which costs as much as a small sum
+        self.__dict__["_inner"] = inner
+        self.__dict__["_tracker"] = tracker
+        if tracker is not None:
+            self.follows, self.refreshes = tracker.follows, tracker.refreshes
+            self.needs_whole_batch = tracker.needs_whole_batch
+        self.cells, self.lowered, self.shape = inner.cells, inner.lowered, inner.shape
+        one_table = self.cells.task.kind == "binary" and self.cells.shape[0] == 1
+        self.reads_window = one_table and tracker is None and isinstance(self.lowered, Lowered)
+        self.window = Pool(WINDOW) if one_table else None
+        classes = len(inner.presence(torch.zeros(inner.shape)))
+        self.register_buffer("start", inner.start.clone(), False)
+        self.register_buffer("dual", inner.start.clone())
+        for name in ("threshold", "calibration", "offset", "margin"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.float64))
+        self.register_buffer("evidence", torch.zeros(2, classes))
+        self.register_buffer("bounded", torch.zeros((), dtype=torch.long))
+        self.register_buffer("calls", torch.tensor([0, -1]))
+        self._turn = 0  #: the same as calls[0], on the host
+
+    # --- what the method itself says ---------------------------------------------------------------
+
+    def rows(
+        self, outputs: Tensor, target: Tensor, weight: Tensor | None, group: Any
+    ) -> Batch:
+        return self._inner.rows(outputs, target, weight, group)
+
+    def mass(self, rows: Batch) -> tuple[Any, int]:
+        return self._inner.mass(rows)
+
+    def measure(self, rows: Batch, step: Tensor) -> tuple[Any, Any]:
+        return self._inner.measure(rows, step)
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        return self._inner.price(totals, multipliers)
+
+    def base(self, rows: Batch) -> Any:
+        return self._inner.base(rows)
+
+    def value(self, priced: Priced, base: Any, on: Any) -> Any:
+        return self._inner.value(priced, base, on)
+
+    def notices(self, totals: Any, unseen: Any) -> list[str]:
+        return self._inner.notices(totals, unseen)
+
+    def check(self, rows: Batch) -> None:
+        self._inner.check(rows)
+
+    def whole(self, totals: Any) -> Any:
+        return self._inner.whole(totals)
+
+    def presence(self, totals: Any) -> Any:
+        return self._inner.presence(totals)
+
+    def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
+        if self._tracker is not None:
+            self._tracker.refresh(rows, exchange)
+
+    def follow(self, outputs: Tensor, exchange: Exchange | None) -> None:
+        if self._tracker is not None:
+            self._tracker.follow(outputs, exchange)
+
+    def shown(self) -> dict[str, Any]:
+        own = {} if self._tracker is None else self._tracker.shown()
+        return {**own, "threshold": float(self.threshold)} if self.reads_window else own
+
+    # --- evidence and window -----------------------------------------------------------------------
+
+    def settle(self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
+        """Read the window every so often, before the batch; then take the batch's rows in.
+
+        A batch that comes in parts is read at what stood before its first part.
+        """
+        if self._tracker is not None:
+            self._tracker.settle(rows, step, exchange, alone)
+        own = rows_of(rows)
+        size = WINDOW // (1 if exchange is None else exchange.world)
+        first_part = step != self.calls[1]
+        if rows.host:
+            if bool(first_part):
+                self._begin(size, exchange)
+                self.calls[1] = step
+        else:  # asking a device for the step would make the host wait: a reading waits once
+            self._begin(size, exchange)
+            self.calls[1].copy_(step)
+        self.evidence[1].add_(self._counts(rows, own.weight, exchange).to(self.evidence))
+        if self.window is not None:
+            self.window.push(own, size)
+
+    def _begin(self, size: int, exchange: Exchange | None) -> None:
+        self.evidence[0].copy_(self.evidence[1])
+        self.calls[0].add_(1)
+        self._turn += 1
+        if self.reads_window and self._turn % EVERY == 0:
+            self._read(size, exchange)
+
+    def _counts(self, rows: Batch, weight: Tensor, exchange: Exchange | None) -> Tensor:
+        """Rows of each class in a batch; of each label, positive rows."""
+        there = (weight > 0).to(rows.logits.dtype)
+        if rows.logits.ndim == 2:
+            counts = torch.bincount(rows.actual, there, minlength=self.cells.side)
+        elif rows.table is not None and self.cells.several:
+            label = rows.table % self.cells.labels
+            counts = torch.bincount(label, there * rows.actual, minlength=self.cells.labels)
+        else:
+            positive = there @ rows.actual
+            counts = torch.stack([there.sum() - positive, positive])
+        return counts if exchange is None else exchange.summed(counts)
+
+    def observed(
+        self, exchange: Exchange | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores, labels and weights of the window's rows."""
+        if self.window is None:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        rows = self.window.rows(WINDOW // (1 if exchange is None else exchange.world))
+        if exchange is not None:
+            rows = TrackedRows(*exchange.rows(*rows))
+        weight = rows.weight.double().cpu().numpy()
+        there = weight > 0
+        scores, y = (x.double().cpu().numpy()[there] for x in (rows.scores, rows.place % 2))
+        return scores, y, weight[there]
+
+    def _read(self, size: int, exchange: Exchange | None) -> None:
+        """Threshold, intercept and prices from the window, where both classes are in it."""
+        scores, y, weight = self.observed(exchange)
+        if min(y.sum(), len(y) - y.sum()) < FEW:
+            return
+        point = operating_point(self.lowered, scores, y, weight, MARGIN)
+        calibration = intercept(scores, y, weight, float(self.calibration))
+        offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
+        self.threshold.fill_(point.threshold)
+        self.calibration.fill_(calibration)
+        self.offset.fill_(offset)
+        self.margin.fill_(point.share)
+        prices = price_at(self.lowered, point.cells, 1 / (1 + np.exp(-offset)), LIMIT)
+        state = self._inner.dual_state(prices)
+        if state is not None:
+            self.dual.copy_(torch.as_tensor(state))
+
+    # --- one step ----------------------------------------------------------------------------------
+
+    def blend(self) -> Tensor:
+        """Share of the step that is the method's; 0 until each class has been seen a few times."""
+        return ((self.evidence[0].amin() - FEW) / (ENOUGH - FEW)).clamp(0, 1)
+
+    def pull(
+        self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        plain = self._plain(rows, scale)
+        share = on * rows.small(self.blend()) if self.training else on
+        if rows.host and not share:
+            return plain
+        goal = self._inner.pull(rows, memory, prices, on, step, scale).reshape(plain.shape)
+        anchor = plain
+        if self.reads_window:
+            at_goal = self._plain(rows, scale, self.offset)
+            anchor = (at_goal + self._plain(rows, scale, self.calibration)) / 2
+        goal = goal * at_most(goal.norm(), LOUDEST * anchor.norm())
+        gradient = (1 - self.anchor) * goal + self.anchor * anchor
+        gradient = share * gradient + (1 - share) * plain
+        cut = at_most(gradient.norm(), STEEPEST * plain.norm())
+        if self.training:
+            self.bounded.add_((cut < 1).to(self.bounded))
+        return gradient * cut
+
+    def _plain(self, rows: Batch, scale: Any, offset: Tensor | None = None) -> Tensor:
+        """Scale · ∂cross-entropy/∂logits at logits moved by an offset, weighed."""
+        scale = scale / self.cells.labels
+        if rows.logits.ndim == 2:
+            return rows.weighed(cross_entropy_pull(rows) * scale)
+        p = rows.probability
+        if offset is not None:
+            p = torch.sigmoid(rows.logits + offset.to(rows.logits))
+        slope = (p - rows.actual) * scale
+        return slope if rows.weight is None else slope * rows.weight
+
+    def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
+        if not self.reads_window or self._inner.dual_state(violations) is None:
+            return self._inner.ascend(multipliers, violations, share)
+        return self.dual if is_tensor(multipliers) else self.dual.numpy()
+
+    # --- how it stands ------------------------------------------------------------------------------
+
+    def status(self, step: int, threshold: float, multipliers: Tensor) -> LossStatus:
+        """How the goal stands on the window, decided at a threshold."""
+        cells, rows = self.window_cells(threshold)
+        blend = float(self.blend())
+        phase = LossPhase.EVIDENCE if not blend else LossPhase.BLEND
+        seen = tuple(int(n) for n in self.evidence[1].tolist())
+        known = {"step": step, "threshold": threshold, "rows": rows, "seen": seen}
+        known["phase"] = LossPhase.GOAL if blend == 1 else phase
+        if not rows:
+            return LossStatus(**known, decided=math.nan, objective=None, constraints=())
+        objective, constraints = figures(self.lowered, cells, rows)
+        prices = multipliers.tolist() if len(multipliers) >= len(constraints) else []
+        standings = tuple(
+            ConstraintStatus(
+                **vars(figure), bound=bound, held=held, price=prices[i] if prices else math.nan
+            )
+            for i, (figure, bound, held) in enumerate(constraints)
+        )
+        decided = float(cells[1] + cells[3])
+        return LossStatus(
+            **known,
+            decided=decided,
+            objective=objective,
+            constraints=standings,
+            alarms=self._alarms(standings, decided),
+        )
+
+    def _alarms(
+        self, constraints: tuple[ConstraintStatus, ...], decided: float
+    ) -> tuple[Note, ...]:
+        alarms = []
+        if float(self.margin) < 0:
+            names = listing(c.text for c in constraints if not c.held) or "the constraints"
+            words = (
+                f"{names}: no threshold on the recent rows keeps it; train longer, take a larger "
+                "model, or ask for less"
+            )
+            alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words))
+        for c in constraints:
+            if c.price >= LIMIT:
+                words = f"{c.text}: its price is at the limit of {LIMIT:g}"
+                alarms.append(Note(NoteCode.PRICE_AT_LIMIT, words, {"price": c.price}))
+        if decided in (0.0, 1.0):
+            who = "nobody" if not decided else "everybody"
+            words = f"{who} is decided positive at the loss's own threshold"
+            alarms.append(Note(NoteCode.EXTREME_RULE, words, {"share": decided}))
+        return tuple(alarms)
+
+    def window_cells(self, threshold: float) -> tuple[np.ndarray, int]:
+        """Hard cells (4,) of the window per unit of mass, and its rows."""
+        scores, y, weight = self.observed()
+        if not len(y):
+            return np.zeros(4), 0
+        place = (2 * y + (scores >= threshold)).astype(np.intp)
+        return np.bincount(place, weight, minlength=4) / weight.sum(), len(y)
+
+    def recovered(self, own: Recovered) -> Recovered:
+        """What the method recovered, with the window's hard figures where it reads the window."""
+        if not self.reads_window:
+            return own
+        threshold = float(self.threshold)
+        cells, rows = self.window_cells(threshold)
+        if not rows:
+            return replace(own, thresholds=(threshold,))
+        value, *excess = self.lowered.stated(cells[None])
+        standings = tuple(
+            c._replace(excess=float(x)) for c, x in zip(own.constraints, excess, strict=True)
+        )
+        value = -self.lowered.goal.sign * value
+        return Recovered(float(value), standings, (threshold,))
+
+    # --- state -------------------------------------------------------------------------------------
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *more)
+        self._turn = int(self.calls[0])
+
+
+def at_most(size: Tensor, most: Tensor) -> Tensor:
+    """By what a gradient of this size is multiplied to be no longer than ``most``; at most 1."""
+    return (most / size.clamp(min=1e-30)).clamp(max=1.0)

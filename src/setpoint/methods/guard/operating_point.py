@@ -1,0 +1,172 @@
+"""The operating point that rows show: where a binary goal wants its threshold, with a margin.
+
+Along all thresholds of the rows the goal's objective e₀ and violations vⱼ are read from cells c. A
+threshold keeps a constraint with margin z where
+
+    vⱼ + z sⱼ <= 0,      sⱼ² = (Σ c gⱼ² − (Σ c gⱼ)²) / n,      gⱼ = ∂vⱼ/∂c,
+
+sⱼ the standard error of vⱼ by the delta method (of precision >= α it is √(α (1 − α) / decided)
+where the bound is just met). The best threshold with the whole margin is taken, else with half of
+it, and so on; where none keeps every constraint, the one that breaks them least.
+
+The rows also show the intercept a at which the scores are calibrated in the mean,
+Σ w σ(z + a) = Σ w y. A threshold θ of the score is then one of probability σ(θ + a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from setpoint.methods.confusion.goal_over_cells import Lowered
+
+SHARES = (1.0, 0.5, 0.25, 0.0)  #: of the margin, tried in turn
+LEAST = 3.0  #: rows decided on either side by which a threshold counts, where there are as many
+NEAR = 1e-9  #: rounding that a rate may exceed its bound by
+URGENT = 10.0  #: what breaking a constraint by one unit costs where none can hold
+NEWTON = 25  #: steps of the intercept, at most; five are usual
+
+
+@dataclass(frozen=True)
+class ObservedPoint:
+    """A threshold and what stands there.
+
+    Attributes
+    ----------
+    threshold : float
+    share : float
+        Of the margin that is kept; −1 where a constraint is broken at every threshold.
+    cells : numpy.ndarray
+        (4,) of the decisions there, per unit of mass.
+    """
+
+    threshold: float
+    share: float
+    cells: np.ndarray
+
+
+def operating_point(
+    lowered: Lowered, scores: np.ndarray, y: np.ndarray, weight: np.ndarray, margin: float
+) -> ObservedPoint:
+    """The best threshold of one table with a margin of so many standard errors.
+
+    Parameters
+    ----------
+    lowered : Lowered
+        Of a binary task without groups.
+    scores, y, weight : numpy.ndarray
+        (n,) finite.
+    margin : float
+    """
+    order = np.argsort(-scores)
+    value, actual, w = scores[order], y[order] > 0, weight[order].astype(np.float64)
+    last = np.append(value[1:] != value[:-1], True)
+    tp = np.append(0.0, np.cumsum(w * actual)[last])
+    fp = np.append(0.0, np.cumsum(w * ~actual)[last])
+    decided = np.append(0.0, np.cumsum(w > 0)[last])
+    mass = tp[-1] + fp[-1]
+    cells = np.stack([fp[-1] - fp, fp, tp[-1] - tp, tp], 1) / mass  # (T, 4)
+    values, memory = lowered.read(cells)
+    merit, violations = values[:, 0], values[:, 1:]
+    least = min(LEAST, decided[-1] / 4)
+    counts = (decided >= least) & (decided[-1] - decided >= 0)
+    errors = standard_errors(lowered, cells, memory, violations, mass * mass / (w @ w))
+    equal = np.asarray(lowered.equal_of(violations)) > 0
+    excess = np.where(equal, np.abs(violations) - 1 / len(value), violations)
+    if not violations.shape[1]:
+        place, share = int(np.argmin(merit)), 1.0
+    else:
+        place, share = _best(merit, excess, errors * ~equal, counts, margin)
+    ends = np.append(value[0] + 1.0, value[last])
+    below = ends[place + 1] if place + 1 < len(ends) else ends[place] - 1.0
+    return ObservedPoint(float((ends[place] + below) / 2), share, cells[place])
+
+
+def _best(
+    merit: np.ndarray, excess: np.ndarray, errors: np.ndarray, counts: np.ndarray, margin: float
+) -> tuple[int, float]:
+    for share in SHARES if margin > 0 else (0.0,):
+        kept = counts & ((excess + share * margin * errors).max(1) <= NEAR)
+        if kept.any():
+            return int(np.argmin(np.where(kept, merit, np.inf))), share
+    charged = merit + URGENT * excess.clip(min=0).sum(1)
+    return int(np.argmin(np.where(counts, charged, np.inf))), -1.0
+
+
+def standard_errors(
+    lowered: Lowered, cells: np.ndarray, memory: object, violations: np.ndarray, size: float
+) -> np.ndarray:
+    """(T, m) of the violations at cells (T, 4) of this many rows."""
+    errors = np.zeros_like(violations)
+    for j in range(violations.shape[1]):
+        one = np.zeros((len(cells), 1 + violations.shape[1]))
+        one[:, 1 + j] = 1
+        slope = lowered.prices(cells, memory, one)
+        spread = (cells * slope**2).sum(1) - (cells * slope).sum(1) ** 2
+        errors[:, j] = np.sqrt(np.maximum(spread, 0) / size)
+    return errors
+
+
+def intercept(scores: np.ndarray, y: np.ndarray, weight: np.ndarray, start: float = 0.0) -> float:
+    """The a at which Σ w σ(z + a) = Σ w y, by Newton's method; within ±30."""
+    share = float(weight @ y / weight.sum())
+    a = start
+    for _ in range(NEWTON):
+        p = 1 / (1 + np.exp(-np.clip(scores + a, -40, 40)))
+        gap = float(weight @ p / weight.sum()) - share
+        slope = float(weight @ (p * (1 - p)) / weight.sum())
+        step = float(np.clip(gap / max(slope, 1e-9), -2, 2))
+        a = float(np.clip(a - step, -30, 30))
+        if abs(step) < 1e-6:
+            break
+    return a
+
+
+LOWEST = 1e-3  #: of a price, so that it can come back by multiplication
+
+
+def price_at(lowered: Lowered, cells: np.ndarray, probability: float, limit: float) -> np.ndarray:
+    """Multipliers (m,) at which the goal itself would choose this threshold of probability.
+
+    Deciding a row of probability t is worth t·u − (1 − t)·d more than not, u what a positive gains
+    by it and d what a negative loses. The threshold is best where that is 0 for the objective and
+    the constraints together: one linear equation in λ >= 0, of which the least solution is taken.
+    For recall subject to precision >= α it is λ = t / (α − t). Where there is none (t >= α), the
+    part that comes nearest to the threshold by itself gets all the weight: a constraint ``limit``,
+    the objective every other price at its least.
+
+    Examples
+    --------
+    >>> import setpoint as sp
+    >>> from setpoint.methods.confusion.confusion_cells import Cells
+    >>> goal = sp.Goal.parse("maximize recall subject to precision >= 0.9")
+    >>> lowered = Lowered(goal, Cells(sp.Task.binary()))
+    >>> cells = np.array([0.78, 0.02, 0.02, 0.18])
+    >>> price_at(lowered, cells, 0.6, 100.0), price_at(lowered, cells, 0.95, 100.0)
+    (array([2.]), array([100.]))
+    """
+    m = len(lowered.constraints)
+    if not m:
+        return np.zeros(0)
+    values, memory = lowered.read(cells[None])
+    up, down = np.zeros(1 + m), np.zeros(1 + m)
+    for j in range(1 + m):
+        one = np.zeros_like(values)
+        one[:, j] = -1
+        worth = lowered.prices(cells[None], memory, one).reshape(2, 2)
+        up[j] = worth[1, 1] - worth[1, 0]
+        down[j] = worth[0, 0] - worth[0, 1]
+    gain = probability * up - (1 - probability) * down
+    if not np.isfinite(gain).all() or not np.abs(gain[1:]).max():
+        return np.ones(m)
+    if (gain[1:] * gain[0] < 0).any() or gain[0] == 0:
+        return np.clip(nnls(gain[None, 1:], -gain[:1])[0], LOWEST, limit)
+    whole = up + down
+    own = np.where(np.abs(whole) > 0, down / np.where(whole == 0, 1, whole), 0.5)
+    nearest = int(np.argmin(np.abs(own - probability)))
+    prices = np.full(m, LOWEST)
+    if nearest:
+        prices[nearest - 1] = limit
+    return prices
