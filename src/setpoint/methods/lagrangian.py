@@ -335,6 +335,7 @@ class LagrangianProgram(MixedProgram):
         self._eye = np.eye(self.cells.side)
         self.register_buffer("eye", torch.eye(self.cells.side), False)
         self.augment = float(method.augment)
+        self.steepness = float(method.sharpness) if method.surrogate == "logistic" else 2.0
         levels = np.zeros(len(self.equal))
         if aim is not None:  # v is −recall or fpr: the constraint is written with the bound 0
             levels = np.array(aim.levels) * (1 if aim.at_least else -1)

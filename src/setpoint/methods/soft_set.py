@@ -217,6 +217,7 @@ class SoftSetProgram(MixedProgram):
         super().__init__(lowered, reader, start, method.cross_entropy)
         self.rate, self.penalty = float(method.rate), float(method.penalty)
         self._offset = lowered.offset
+        self.steepness = 2.0
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
 
     def price(self, totals: Any, multipliers: Any) -> Priced:

@@ -11,8 +11,9 @@ Around the program of a method stand
                 moved by a, which pulls the ranking alone and no threshold
 4. *prices*     multipliers at which the goal itself would choose the window's threshold: they are
                 solved for at each reading and not integrated, so nothing winds up
-5. *bounds*     the method's gradient on a batch is at most :data:`LOUDEST` times the anchor's, all
-                of it at most :data:`STEEPEST` times plain cross-entropy's
+5. *bounds*     prices are scaled so that the method pulls no row more than :data:`LOUDEST` times as
+                hard as cross-entropy does; the gradient of a batch is at most :data:`STEEPEST`
+                times plain cross-entropy's
 
 θ is the loss's own threshold: decisions at it keep the constraints while decisions at 0 do not yet.
 Goals over several classes or groups, and methods that move thresholds of their own, get evidence,
@@ -50,7 +51,7 @@ WINDOW = 8192  #: rows; 4096 kept 95 of 100 constraints on training rows where 8
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
 MARGIN = 1.0  #: standard errors; without one, 92 of 100 constraints were kept
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
-LOUDEST = 2.0  #: times the anchor's gradient: the method's
+LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
 STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
 LIMIT = 100.0  #: of a price, in units of the objective; at 100 the objective hardly counts
 FARTHEST = 12.0  #: logits that the anchor is moved by, at most: probabilities of 6e-6
@@ -262,13 +263,24 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if self.reads_window:
             at_goal = self._plain(rows, scale, self.offset)
             anchor = (at_goal + self._plain(rows, scale, self.calibration)) / 2
-        goal = goal * at_most(goal.norm(), LOUDEST * anchor.norm())
+        goal = goal * rows.small(self._loudness(prices))
         gradient = (1 - self.anchor) * goal + self.anchor * anchor
         gradient = share * gradient + (1 - share) * plain
         cut = at_most(gradient.norm(), STEEPEST * plain.norm())
         if self.training:
             self.bounded.add_((cut < 1).to(self.bounded))
         return gradient * cut
+
+    def _loudness(self, prices: Any) -> Any:
+        """By what the method's gradient is multiplied: its prices times its steepest step are at
+        most :data:`LOUDEST`, row by row that many times cross-entropy's gradient.
+
+        It depends on prices alone, so that a batch in parts has the gradient of the whole.
+        """
+        table = torch.as_tensor(prices)[:, : int(np.prod(self.cells.shape))]
+        table = table.reshape(-1, self.cells.side)
+        apart = table.amax(1) - table.amin(1)
+        return at_most(apart.amax() * self._inner.steepness, apart.new_tensor(LOUDEST))
 
     def _plain(self, rows: Batch, scale: Any, offset: Tensor | None = None) -> Tensor:
         """Scale · ∂cross-entropy/∂logits at logits moved by an offset, weighed."""

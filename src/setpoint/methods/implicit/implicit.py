@@ -151,6 +151,7 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         self.refreshes = method.correction == "exact"
         self.needs_whole_batch = method.correction == "soft" or method.pool == 0
         self.shape = (moving.count, moving.width)
+        self.steepness = float(moving.sharpness)
         self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
         self.follows = method.follow and len(aim.levels) > 0
