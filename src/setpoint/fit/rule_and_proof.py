@@ -34,10 +34,13 @@ from setpoint.fit.plan import RuleChoice
 from setpoint.fit.stack import Stack, fit_stack
 from setpoint.fit.training_data import SOME, Job
 from setpoint.goals import Goal, Task, symmetric
-from setpoint.rules.decision_rule import declared, groups_of
-from setpoint.rules.one_threshold import quick_point
-from setpoint.rules.rule import with_decisions
-from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.rules.class_offsets import ClassOffsets
+from setpoint.rules.decision_rule import choose, declared, groups_of
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.one_threshold import OneThreshold, quick_point
+from setpoint.rules.rule import RuleSearch
+from setpoint.rules.table import kind_for
+from setpoint.rules.threshold_blocks import LabelThresholds
 
 # The operating point of a fitted model, from the tune rows.
 
@@ -66,12 +69,11 @@ def choose_rule(
         )
         rule = _usual(goal, columns.task, columns.size, value)
         return replace(rule, chosen_on=Fingerprint.of(columns)), (note,)
-    kind = kind_for(goal, columns.task.kind, kind)
+    search = RuleSearch(rule=kind_for(goal, columns.task.kind, kind), seed=seed)
     refuse_one_class(columns)
     if not goal.constraints or margin == 0:
-        return _plainest(goal, tune_columns(goal, columns, kind, seed=seed), columns), ()
-    by = next(iter(columns.groups)) if kind == "per-group" and len(columns.groups) == 1 else None
-    rule, share = cautious(goal, columns, kind, by=by, seed=seed, margin=margin)
+        return _plainest(goal, tune_columns(goal, columns, search), columns), ()
+    rule, share = cautious(goal, columns, search, margin=margin)
     notes = ()
     if share < 1:
         left = "no margin" if share == 0 else "less than the margin asked for"
@@ -93,12 +95,11 @@ def _plainest(goal: Goal, rule: DecisionRule, columns: Columns) -> DecisionRule:
     is better is so by less than two standard errors, 2 √(v (1 − v) / n): with probabilities ½ is
     where such goals belong, and a threshold that a few rows have moved is noise.
     """
-    zeros = (0.0,) * np.shape(columns.scores)[-1]
-    plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": zeros}}
-    if rule.kind not in plain or rule.task.score != "probability" or goal.constraints:
+    plain = rule.point.plain()
+    if plain is None or rule.task.score != "probability" or goal.constraints:
         return rule
-    usual = replace(rule, **plain[rule.kind])
-    value = evaluate_columns(usual, with_decisions(usual, columns)).value
+    usual = replace(rule, point=plain)
+    value = evaluate_columns(usual, usual.decided_columns(columns)).value
     if value is None or rule.value is None:
         return rule
     inside = min(max(abs(rule.value), 0.0), 1.0)
@@ -108,15 +109,14 @@ def _plainest(goal: Goal, rule: DecisionRule, columns: Columns) -> DecisionRule:
 
 
 def _usual(goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:
-    found = {"goal": goal, "task": task, "feasible": True, "value": value, "rows": rows}
-    if task.kind == "binary":
-        half = 0.5 if task.score == "probability" else 0.0
-        return DecisionRule(kind="threshold", threshold=half, **found)
     labels = task.classes or ()
-    if task.kind == "multiclass":
-        return DecisionRule(kind="offsets", offsets=(0.0,) * len(labels), **found)
-    cuts = tuple((label, 0.5) for label in labels)
-    return DecisionRule(kind="per-label", thresholds=cuts, **found)
+    if task.kind == "binary":
+        point = OneThreshold(task=task, threshold=0.5 if task.score == "probability" else 0.0)
+    elif task.kind == "multiclass":
+        point = ClassOffsets(task=task, offsets=(0.0,) * len(labels))
+    else:
+        point = LabelThresholds(task=task, thresholds=tuple((label, 0.5) for label in labels))
+    return DecisionRule(point=point, goal=goal, feasible=True, value=value, rows=rows)
 
 
 PORTFOLIO = "portfolio"
@@ -238,20 +238,17 @@ class Conclusion:
 
     def _chooser(self, margin: float) -> Callable[[Columns], DecisionRule]:
         kind = kind_for(self.goal, self.task.kind, self.choice.kind)
-        if kind == "offsets" and len(self.task.classes or ()) > _MANY_CLASSES:
-            kind = "argmax"
-        by = self._by(kind)
+        if len(self.task.classes or ()) > _MANY_CLASSES:
+            kind = kind.quick_kind()
+        by = next(iter(self.job.groups)) if kind.needs_group and self.job.groups else None
+        search = RuleSearch(rule=kind, by=by, seed=self.job.seed)
 
         def chosen(columns: Columns) -> DecisionRule:
             if margin == 0:
-                return choose(self.goal, columns, kind, by, None, self.job.seed)
-            found = cautious(self.goal, columns, kind, by=by, seed=self.job.seed, margin=margin)
-            return found[0]
+                return choose(self.goal, columns, search)
+            return cautious(self.goal, columns, search, margin=margin)[0]
 
         return chosen
-
-    def _by(self, kind: str) -> str | None:
-        return next(iter(self.job.groups)) if kind == "per-group" and self.job.groups else None
 
     def main(self) -> tuple[str, tuple[str, ...], str]:
         """Who decides: its name, its members, and why."""
@@ -335,7 +332,7 @@ class Conclusion:
         """Take over from a proof that failed, whose rows went back into training."""
         assert tried.certificate is not None
         columns = self.columns(self.held, self.held_scores)
-        columns = with_decisions(self.rule, columns)
+        columns = self.rule.decided_columns(columns)
         columns = replace(columns, task=declared(self.goal, columns, (self.rule.groups,)))
         rows = Fingerprint.of(columns)
         made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
@@ -391,10 +388,10 @@ class Conclusion:
     def _remark(self) -> None:
         """Note a rule that decides nearly nobody or nearly everybody, which a goal may allow."""
         rule = self.rule
-        if self.task.kind != "binary" or rule.kind not in ("threshold", "per-group"):
+        if self.task.kind != "binary" or rule.point.may_abstain or not rule.point.row_by_row:
             return
         group = self.given(self.held, self.held_scores)["group"]
-        by = {"group": group} if rule.kind == "per-group" else {}
+        by = {"group": group} if rule.point.needs_group else {}
         share = float(np.mean(np.asarray(rule.decide(self.held_scores, **by))))
         if ALIKE < share < 1 - ALIKE:
             return
@@ -422,7 +419,7 @@ class Conclusion:
         rows, goal, sure = self.parts.certify, self.goal, self.choice.confidence
         rule, scores = self.rule, self.held_scores
         columns = self.columns(rows, certify_scores)
-        provable = goal.constraints and rule.kind != "top-k" and self.job.weight is None
+        provable = goal.constraints and not rule.point.no_proof and self.job.weight is None
         if provable and self.apart and not self.parts.shared:
             refuse_one_class(columns)
             found = prove_columns(
@@ -430,13 +427,11 @@ class Conclusion:
                 columns,
                 self.columns(self.held, scores),
                 1 - sure,
-                rule.kind,
-                rule.by,
-                seed=self.job.seed,
+                RuleSearch(rule=type(rule.point), by=rule.by, seed=self.job.seed),
             )
             if found.certificate is not None and found.proven and self._affordable(found):
                 return replace(found, frontier=rule.frontier), found.certificate
-        figures = certify_columns(goal, rule, with_decisions(rule, columns), 1 - sure)
+        figures = certify_columns(goal, rule, rule.decided_columns(columns), 1 - sure)
         words = _FIGURES.format(self.price or "Nothing was proven on these rows")
         if not self.apart:
             words = _TOGETHER
@@ -446,7 +441,7 @@ class Conclusion:
         """Whether a proven rule costs no more of the objective than a proof may cost."""
         columns = self.columns(self.held, self.held_scores)
         ours, theirs = (
-            evaluate_columns(rule, with_decisions(rule, columns)).value
+            evaluate_columns(rule, rule.decided_columns(columns)).value
             for rule in (self.rule, proven)
         )
         if ours is None:
@@ -479,7 +474,7 @@ class Conclusion:
             task = replace(self.task, score="raw" if raw else "probability")
             rule, _ = self._rule(self.scores(stack), task, 0)
             columns = self.columns(self.parts.certify, stack.scores(outputs, task), task)
-            columns = with_decisions(rule, columns)
+            columns = rule.decided_columns(columns)
             found[label] = certify_columns(self.goal, rule, columns, 1 - self.choice.confidence)
         return {label: certificate.verdict for label, certificate in found.items()}
 

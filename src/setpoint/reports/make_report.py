@@ -10,7 +10,6 @@ from setpoint._core.errors import KindError
 from setpoint._core.json_codec import plain
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
-from setpoint.decisions.outcome import same_point
 from setpoint.expressions import Columns
 from setpoint.goals import Goal, lower
 from setpoint.reports.checks.check_record import Check
@@ -119,7 +118,7 @@ def _task(rule: DecisionRule, words: Words) -> dict[str, Any]:
 def _figures(
     goal: Goal, name: str, columns: Columns, rule: DecisionRule, certificate: Certificate | None
 ) -> tuple[KeyFigure, ...]:
-    of_these = name == CERTIFY and certificate is not None and same_point(certificate, rule)
+    of_these = name == CERTIFY and certificate is not None and certificate.point.same_as(rule.point)
     return key_figures(goal, columns, certificate if of_these else None)
 
 

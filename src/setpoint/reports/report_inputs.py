@@ -11,7 +11,6 @@ import numpy as np
 from setpoint._core.errors import KindError
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
-from setpoint.rules.rule import applied
 
 CERTIFY, OUT_OF_FOLD = "certify", "out-of-fold"
 TASKS = ("binary", "multiclass", "multilabel")

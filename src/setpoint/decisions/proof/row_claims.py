@@ -33,8 +33,8 @@ def claims_of(
 ) -> tuple[list[Claim], str]:
     """The claims on single rows that a constraint consists of, or why there are none."""
     point = certificate.point
-    if point.kind == "top-k":
-        return [], "the first k of other rows are another rule"
+    if point.no_proof:
+        return [], point.no_proof
     if constraint.op == "==":
         return [], "an equality is not a promise that rows can keep"
     if certificate.prevalence:
@@ -113,5 +113,5 @@ def _no_rows(certificate: Certificate) -> Columns:
         decided=np.zeros(shape, kind),
         weight=np.zeros(0) if certificate.weighted else None,
         groups={name: np.zeros(0, object) for name, _ in task.groups},
-        abstained=np.zeros(0, bool) if certificate.point.kind == "abstain" else None,
+        abstained=np.zeros(0, bool) if certificate.point.may_abstain else None,
     )

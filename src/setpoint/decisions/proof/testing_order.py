@@ -25,10 +25,9 @@ from setpoint.decisions.quantities.rate import Rate
 from setpoint.expressions import Columns, Sweep
 from setpoint.expressions.fractions import Form
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule, declared
+from setpoint.rules.decision_rule import declared
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import threshold_rule
-from setpoint.rules.rule import with_decisions
+from setpoint.rules.one_threshold import OneThreshold
 from setpoint.statistics import binomial as bounds
 from setpoint.statistics.score_calibration import DRAWS, drawn_curves
 
@@ -60,8 +59,8 @@ def threshold_order(goal: Goal, reference: Columns, delta: float, size: int) -> 
 
 def pure_claims(goal: Goal, columns: Columns) -> list[list[tuple[Rate, str, float]] | None]:
     """Of each constraint the pure rates that must all keep a bound; None where it is otherwise."""
-    rule = _any_rule(goal, columns)
-    half = with_decisions(rule, columns)
+    rule = OneThreshold(task=columns.task, threshold=0.0)  # any, for what follows from the goal
+    half = rule.decided_columns(columns)
     half = replace(half, task=declared(goal, half))
     found: list[list[tuple[Rate, str, float]] | None] = []
     for constraint in goal.constraints:
@@ -71,12 +70,6 @@ def pure_claims(goal: Goal, columns: Columns) -> list[list[tuple[Rate, str, floa
         pure = parts is not None and len(rates) == len(parts) and len(rates) > 0
         found.append([(r, constraint.op, asked) for r in rates] if pure else None)
     return found
-
-
-def _any_rule(goal: Goal, columns: Columns) -> DecisionRule:
-    """A rule, for what follows from the goal alone."""
-    found = {"goal": goal, "task": columns.task, "feasible": False, "value": None}
-    return DecisionRule(kind="threshold", threshold=0.0, rows=columns.size, **found)
 
 
 def counts_along(r: Rate, sweep: Sweep, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -180,10 +173,9 @@ def _others(
     """The power of constraints that are no pure rates, looked at here and there."""
     rest = tuple(c for c, known in zip(goal.constraints, claims, strict=True) if known is None)
     some = Goal(goal.sense, goal.objective, rest)
-    problem = GoalOnRows.ground(some, part)
     looks = np.unique(np.linspace(0, places.size - 1, min(places.size, _LOOKS)).round().astype(int))
     powers = [
-        joint_power(some, threshold_rule(problem, sweep, int(places[i])), part, delta, size)
-        for i in looks
+        joint_power(some, OneThreshold(task=part.task, threshold=float(t)), part, delta, size)
+        for t in sweep.thresholds[places[looks]]
     ]
     return np.interp(np.arange(places.size), looks, powers)

@@ -30,7 +30,7 @@ from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import threshold_rule
+from setpoint.rules.one_threshold import OneThreshold
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
 
@@ -139,7 +139,7 @@ class Outlook:
             threshold = float(self.rules[i])
             return score_words(f"score >= {threshold:.6g}"), threshold
         rule = self.rules[i]
-        threshold = rule.threshold if rule.kind == "threshold" else None
+        threshold = rule.threshold if rule.point.along_scores else None
         return score_words(rule.operating_point()), threshold
 
     # --- answers -----------------------------------------------------------------------------
@@ -330,12 +330,13 @@ def outlook(
             return f"{asked.constraint}: an equality cannot be proven from a sample; state a range"
     if isinstance(land, Along):
         return _along(land, nearby, delta, power)
-    if land.kind == "top-k":
-        return "the first k of other rows are another rule, so a top-k rule proves nothing"
+    kind = land.search.rule
+    if kind.no_proof:
+        return f"{kind.no_proof}, so a {kind.kind} rule proves nothing"
     near = numbered(nearby)
-    rules = margin_path(near, land.columns, land.kind, land.by, None, 0, delta, fresh)
+    rules = margin_path(near, land.columns, land.search, delta, fresh)
     rules = rules or [land.choose(near)]
-    found = [subjects_of(numbered(land.goal), rule, land.columns) for rule in rules]
+    found = [subjects_of(numbered(land.goal), rule.point, land.columns) for rule in rules]
     parts = []
     for j, asked in enumerate(land.asked):
         quantities = [subjects[j][0] for subjects in found]
@@ -380,10 +381,9 @@ def _around(land: Along, j: int, places: np.ndarray, delta: float) -> Around | N
     """A constraint at some thresholds: its value on all rows, how far its bound lies on some."""
     asked, some = land.asked[j], _some(land.columns)
     goal = numbered(Goal(land.goal.sense, land.goal.objective, (asked.constraint,)))
-    problem = GoalOnRows.ground(goal, land.columns)
     away = []
-    for place in places:
-        rule = threshold_rule(problem, land.sweep, int(place))
+    for threshold in land.sweep.thresholds[places]:
+        rule = OneThreshold(task=land.columns.task, threshold=float(threshold))
         ((found, _),) = subjects_of(goal, rule, some)
         if not found.exact:
             return None

@@ -6,7 +6,6 @@ from typing import Any
 
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
-from setpoint.decisions.outcome import same_point
 from setpoint.decisions.plan import thinned
 from setpoint.reports.report_inputs import Diagnosed
 
@@ -42,8 +41,8 @@ def tell_certificate(certificate: Certificate, rule: DecisionRule) -> dict[str, 
         "confidence": certificate.confidence,
         "rows": certificate.rows,
         "fingerprint": str(certificate.fingerprint),
-        "point": certificate.point.operating_point(),
-        "of_this_rule": same_point(certificate, rule),
+        "point": certificate.point.describe(),
+        "of_this_rule": certificate.point.same_as(rule.point),
         "assumption": certificate.assumption,
         "needed": certificate.needed,
         "findings": [

@@ -42,7 +42,7 @@ def tradeoff(
         With ``name``, ``value`` and ``kept``, as in the record of a comparison.
     """
     numeric = [j for j, c in enumerate(goal.constraints) if not c.right.needs()]
-    lines = [] if rule.kind != "threshold" else [(name, _line(goal, c)) for name, c in rows]
+    lines = [] if not rule.point.along_scores else [(name, _line(goal, c)) for name, c in rows]
     lines = [(name, line) for name, line in lines if line is not None]
     panels = [
         _panel(goal.constraints[j], j, figures, lines, contenders) for j in numeric[:PANELS]
