@@ -2,10 +2,13 @@
 
 Rows are decided positive when score >= threshold. With the scores in descending order every total
 is a cumulative sum, read off at the last row of each block of ties; the first candidate is +inf
-(decide nothing).
+(decide nothing). The same rows with other weights need no other sort.
 """
 
 from __future__ import annotations
+
+import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,9 +44,20 @@ class Sweep:
         ranked = ranked if self._ends is None else ranked[self._ends]
         self.thresholds = np.concatenate([np.array([np.inf], ranked.dtype), ranked])
         self.size = self.thresholds.size
+        self._ranked: dict[Event, np.ndarray | None] = {}
+        self._forget_totals()
+
+    def _forget_totals(self) -> None:
         self._sums: dict[Event, np.ndarray] = {}
         self._rests: dict[Event, np.ndarray] = {}
         self._all: dict[Event, float] = {}
+
+    def weighted(self, weight: np.ndarray | None) -> Sweep:
+        """The sweep of the same rows with other weights: order and memberships are shared."""
+        other = copy.copy(self)
+        other._columns = replace(self._columns, weight=weight)
+        other._forget_totals()
+        return other
 
     def state(self, leaf: Total, start: int, stop: int) -> np.ndarray | float:
         """The total at candidates ``start:stop``; a float where no decision enters."""
@@ -98,12 +112,16 @@ class Sweep:
 
     def _cumulate(self, event: Event, backwards: bool = False) -> np.ndarray:
         """Sums over the rows decided at each candidate; backwards, over the rows left."""
-        member, weight = self._columns.membership(event), self._columns.weight
+        if event not in self._ranked:
+            member = self._columns.membership(event)
+            self._ranked[event] = None if member is None else member[self._order]
+        member, weight = self._ranked[event], self._columns.weight
         count = np.int32 if self._order.size < 2**31 else np.int64
         if member is None and weight is None:
             ends = np.arange(self._order.size) if self._ends is None else self._ends
             return np.concatenate([[0], ends + 1]).astype(count)
-        parts = [x[self._order] for x in (member, weight) if x is not None]
+        ranked = weight if weight is None else weight[self._order]
+        parts = [x for x in (member, ranked) if x is not None]
         amounts = parts[0] if len(parts) == 1 else parts[0] * parts[1]
         sums = np.empty(self.size, count if amounts.dtype == bool else np.float64)
         if backwards:

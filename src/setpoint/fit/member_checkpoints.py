@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from setpoint._core.errors import FileError, SetpointError
-from setpoint._core.files import write_text
+from setpoint._core.errors import SetpointError
+from setpoint._core.files import make_folder, write_text
 from setpoint.fit.fold_models import read_model, write_model
 from setpoint.fit.members import FoldFit
 from setpoint.goals import Task
@@ -31,10 +31,7 @@ class Workshop:
 
     def __init__(self, folder: Any, key: str, task: Task, module: Any = None) -> None:
         self.folder, self.key, self.task, self.module = Path(folder), key, task, module
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f'cannot make the folder "{folder}": {error.strerror}') from error
+        make_folder(self.folder)
 
     def _name(self, member: str, fold: int) -> str:
         return f"{slug(member)}-{fold}"

@@ -111,10 +111,10 @@ def _expected(
     doubled = part.take(np.tile(np.arange(part.size), 2))
     doubled = replace(doubled, actual=np.repeat([True, False], part.size))
     problem = GoalOnRows.ground(Goal(goal.sense, goal.objective), doubled)
+    unweighted = Sweep(doubled)
     powers, merits, lacking = (np.zeros((DRAWS, places.size)) for _ in range(3))
     for b, curve in enumerate(drawn_curves(part)):
-        smooth = replace(doubled, weight=np.concatenate([curve, 1 - curve]))
-        along = Sweep(smooth)
+        along = unweighted.weighted(np.concatenate([curve, 1 - curve]))
         node = float(special.ndtri(_NODES[b % _NODES.size]))
         each = np.ones(places.size)
         for r, op, asked in (claim for parts in claims for claim in parts or ()):
@@ -122,7 +122,7 @@ def _expected(
             lacking[b] = np.maximum(lacking[b], _p_value(r, op, asked, k, n, size / part.size))
             each *= _power(r, op, asked, k, n, delta, size, part.size, node)
         powers[b] = each
-        merit = replace(problem, columns=smooth).scan(along).merit[places]
+        merit = problem.scan(along).merit[places]
         merits[b] = np.where(np.isfinite(merit), merit, -1e300)
     power = powers.mean(0)
     if None in claims:

@@ -274,13 +274,15 @@ def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
     known = np.asarray(some.scores, np.float64)
     order = np.argsort(known, kind="stable")
     scores = np.r_[thresholds[1:], ranked[-1] - 1.0]  # what lies below the last is below all
-    found: list[list[np.ndarray]] = [[] for _ in land.asked]
+    metrics: list[list[np.ndarray]] = [[] for _ in land.asked]
+    drawn: Along | None = None
     for curve in drawn_curves(some, DRAWS):
         share = np.interp(standing, known[order], curve[order]).mean(0)
-        drawn = Along(land.goal, _counted(land.columns, scores, counts * share, counts))
+        counted = _counted(land.columns, scores, counts * share, counts)
+        drawn = Along(land.goal, counted, like=drawn)
         for j, asked in enumerate(land.asked):
-            found[j].append(asked.sign * drawn.excess[j][: places.size])
-    return [np.array(values) for values in found]
+            metrics[j].append(asked.sign * drawn.excess[j][: places.size])
+    return [np.array(values) for values in metrics]
 
 
 def _some_rows_of_a_curve(columns: Columns) -> Columns:

@@ -277,18 +277,19 @@ def _slope_along(
     columns = land.columns
     if columns.size < 2 * FEW:
         return slope, None, None
-    order = np.argsort(np.asarray(columns.scores), kind="stable")
-    ranked = columns.take(order)  # sorted once, so that every draw sorts quickly
+    # in the order of the scores, so that draws are the same however the rows are sorted (ties aside)
+    ranked = columns.take(np.argsort(np.asarray(columns.scores), kind="stable"))
+    places = spread_over(land.sweep.size, CANDIDATES)
+    unweighted = Along(land.goal, ranked, places)
     random = np.random.default_rng(seed)
     own = 1.0 if ranked.weight is None else np.asarray(ranked.weight)
     drawn = []
-    places = spread_over(land.sweep.size, CANDIDATES)
     for _ in range(DRAWS):
         weight = random.standard_exponential(columns.size) * own
-        resampled = Along(land.goal, replace(ranked, weight=weight), places)
-        found = _slope(resampled, caps, j, width)
-        if found is not None:
-            drawn.append(found)
+        resampled = Along(land.goal, replace(ranked, weight=weight), places, like=unweighted)
+        resampled_slope = _slope(resampled, caps, j, width)
+        if resampled_slope is not None:
+            drawn.append(resampled_slope)
     if len(drawn) < DRAWS // 2:
         return slope, None, None
     middle, reach = float(np.mean(drawn)), Z * float(np.std(drawn))  # the mean is the steadier one

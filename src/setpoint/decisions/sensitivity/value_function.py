@@ -83,21 +83,28 @@ class Along:
         Of a binary task, with scores, on the host.
     places : numpy.ndarray, optional
         Candidates to read; all of them without it.
+    like : Along, optional
+        The same goal on the same rows with other weights: its sort is shared.
     """
 
-    def __init__(self, goal: Goal, columns: Columns, places: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        goal: Goal,
+        columns: Columns,
+        places: np.ndarray | None = None,
+        like: Along | None = None,
+    ) -> None:
         self.goal, self.columns, self.asked = goal, columns, asked_of(goal)
-        self.sweep = Sweep(columns)
+        self.sweep = Sweep(columns) if like is None else like.sweep.weighted(columns.weight)
         self.places = np.arange(self.sweep.size) if places is None else places
-        self._problem = _at_zero(goal, self.asked, columns)
-        found = self._problem.scan(_Some(self.sweep, self.places))
-        self.merit, self.excess = found.merit, found.excess
+        self._problem = _at_zero(goal, self.asked, columns) if like is None else like._problem
+        scan = self._problem.scan(_Some(self.sweep, self.places))
+        self.merit, self.excess = scan.merit, scan.excess
 
     @cached_property
     def _counts(self) -> Sweep:
         """The sweep that counts every row once."""
-        weighted = self.columns.weight is not None
-        return Sweep(replace(self.columns, weight=None)) if weighted else self.sweep
+        return self.sweep if self.columns.weight is None else self.sweep.weighted(None)
 
     @cached_property
     def flagged(self) -> np.ndarray:
