@@ -208,7 +208,8 @@ def plan(
     columns = take_in(task, y_true, scores=scores, group=group).on_host()
     refuse_one_class(columns)
     if rule is None:
-        search = RuleSearch(rule=kind_for(goal, task.kind, kind), by=by, head=head, seed=random_state)
+        kind_of_rule = kind_for(goal, task.kind, kind)
+        search = RuleSearch(rule=kind_of_rule, by=by, head=head, seed=random_state)
     else:
         search = replace(rule.point.search_again(), seed=random_state)
         kind_for(goal, task.kind, search.rule.kind)  # the goal may be another than the rule's own

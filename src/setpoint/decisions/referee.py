@@ -25,8 +25,8 @@ from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
-from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.goal_on_rows import GoalOnRows, Point
 
 # What it costs to break a constraint, where a rule or a model has to be chosen.
 

@@ -335,7 +335,7 @@ class Conclusion:
         columns = self.rule.decided_columns(columns)
         columns = replace(columns, task=declared(self.goal, columns, (self.rule.groups,)))
         rows = Fingerprint.of(columns)
-        made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
+        made = examine(self.goal, self.rule.point, columns, rows, 1 - self.choice.confidence)
         fresh = len(tried.parts.certify)
         why = (
             "a rule was proven, and cost more than it may" if tried.price else "no rule was proven"

@@ -11,6 +11,7 @@ import numpy as np
 from setpoint._core.errors import KindError
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
+from setpoint.rules.decision_rule import applied
 
 CERTIFY, OUT_OF_FOLD = "certify", "out-of-fold"
 TASKS = ("binary", "multiclass", "multilabel")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from setpoint._core.arrays import Array
-from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.errors import DataError, GoalError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import Columns, Label, Sweep, Task, Total, take_groups
 from setpoint.expressions.constraint import SLACK
@@ -33,7 +33,7 @@ from setpoint.expressions.rows.row_events import (
 )
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.rule import BestRule, Rule, RuleSearch, as_array_of, is_cut
+from setpoint.rules.rule import BestRule, Rule, RuleSearch, as_array_of, beyond, is_cut
 from setpoint.rules.tradeoff_curve import number_from, number_to, spread_over
 
 FEW = 2_000_000  # combinations that are all looked at

@@ -11,7 +11,6 @@ union). So of all rules tested the best may be taken, and nothing is paid for th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 

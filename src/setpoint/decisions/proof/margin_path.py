@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from setpoint.decisions.certify import subject_of
 from setpoint.decisions.proof.power import power_at

@@ -13,7 +13,6 @@ is a habit, not a proof.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 

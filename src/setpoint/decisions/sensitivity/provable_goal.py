@@ -29,7 +29,6 @@ from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import OneThreshold
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
