@@ -33,7 +33,7 @@ from setpoint.fit.rule_and_proof import (
 )
 from setpoint.fit.run_checks import prospects, scored_rows, table_checks
 from setpoint.fit.run_record import (
-    FittedRun,
+    ClassifierRun,
     MemberFate,
     MemberOutcome,
     RunOrigin,
@@ -84,7 +84,7 @@ def fit_goal(
     origin: RunOrigin,
     work: Any = None,
     time_limit: float | None = None,
-) -> FittedRun:
+) -> ClassifierRun:
     """Part the rows, fit the members, conclude.
 
     Parameters
@@ -166,7 +166,7 @@ def fit_goal(
     if job.weight is not None:
         weighted = "the goal's figures count every row with its sample_weight"
         notes = (Note(NoteCode.WEIGHTED, weighted), *notes)
-    return FittedRun(
+    return ClassifierRun(
         goal=asked.goal,
         origin=origin,
         labels=job.labels,
