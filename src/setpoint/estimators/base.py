@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import nn
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError, Name, Spelling
 from setpoint._core.options import is_real
 from setpoint.datasets.columns.matrix_input import take
 from setpoint.fit.run_record import FittedRun, RunOrigin
@@ -30,7 +30,11 @@ def seed_of(state: Any) -> int:
         return int(state.randint(2**31))
     if isinstance(state, int | np.integer) and state >= 0:
         return int(state)
-    raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
+    raise KindError(
+        "{argument}: a whole number, 0 or more{none}",
+        argument=Argument("random_state", state),
+        none=Spelling(", or None", ""),
+    )
 
 
 def note_features(estimator: Any, X: Any) -> int:
@@ -63,7 +67,11 @@ def row_weights(sample_weight: Any, rows: int) -> np.ndarray | None:
         return None
     weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
     if (weight < 0).any():
-        raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
+        raise DataError(
+            "{argument} holds {weight:g}; weights are not negative",
+            argument=Name("sample_weight"),
+            weight=weight.min(),
+        )
     return weight
 
 
@@ -130,7 +138,10 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
             raise KindError(f"{name}={x!r}: a number between 0 and 1")
     sure, hears = given["confidence"], given["listener"]
     if not is_real(sure) or not 0.5 <= sure < 1:
-        raise KindError(f"confidence={sure!r}: a number between 0.5 and 1, for example 0.95")
+        raise KindError(
+            "{argument}: a number between 0.5 and 1, for example 0.95",
+            argument=Argument("confidence", sure),
+        )
     limits: dict[str, Any] = {"margin": given["margin"], "proof_price": given["proof_price"]}
     if given["time_limit"] is not None:
         limits["time_limit"] = given["time_limit"]

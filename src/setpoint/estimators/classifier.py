@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 from torch import nn
 
-from setpoint._core.errors import KindError, SetpointError
+from setpoint._core.errors import Argument, KindError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions import evaluate
@@ -345,7 +345,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         if isinstance(model, str):
             if model not in MODELS:
                 hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
-                raise KindError(f"model={model!r}: {hint}")
+                raise KindError("{argument}: {hint}", argument=Argument("model", model), hint=hint)
             return model
         own = isinstance(model, nn.Module | ScoresGiven)
         if own or (hasattr(model, "fit") and is_classifier(model)):

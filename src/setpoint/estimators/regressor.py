@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 from torch import nn
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError, Name
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
@@ -230,12 +230,12 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
                 raise KindError(f"{name}={x!r}: a positive number")
         if isinstance(method, str) and method not in METHODS:
             hint = did_you_mean(method, METHODS, f"choose from {listing(METHODS)}.")
-            raise KindError(f"method={method!r}: {hint}")
+            raise KindError("{argument}: {hint}", argument=Argument("method", method), hint=hint)
         if not isinstance(method, str) and not trains_real_targets(method):
             raise KindError(f"method={method!r}: one of {listing(METHODS)}, or Errors(…)")
         if isinstance(model, str) and model not in MODELS:
             hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
-            raise KindError(f"model={model!r}: {hint}")
+            raise KindError("{argument}: {hint}", argument=Argument("model", model), hint=hint)
         named = not (isinstance(method, str) and method == "auto")
         if not isinstance(model, str | nn.Module):
             if not (hasattr(model, "fit") and is_regressor(model)):
@@ -250,8 +250,10 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
         driven = named and (not isinstance(method, str) or method == "errors")
         if driven and isinstance(model, str) and model == "trees":
             raise KindError(
-                'model="trees" is LightGBM on plain losses; method="errors" trains "linear", "mlp" '
-                "or a module"
+                '{argument} is LightGBM on plain losses; {method} trains "linear", "mlp" or a '
+                "module",
+                argument=Argument("model", "trees"),
+                method=Argument("method", "errors"),
             )
         settings = NetworkSettings(
             epochs=self.epochs,
@@ -331,5 +333,7 @@ def _weights(sample_weight: Any, rows: int) -> np.ndarray | None:
     """Weights of rows, checked, at least one of them above zero; None where there are none."""
     weight = row_weights(sample_weight, rows)
     if weight is not None and not weight.sum() > 0:
-        raise DataError("sample_weight sums to zero; at least one row must count")
+        raise DataError(
+            "{argument} sums to zero; at least one row must count", argument=Name("sample_weight")
+        )
     return weight

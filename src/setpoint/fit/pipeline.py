@@ -32,14 +32,8 @@ from setpoint.fit.rule_and_proof import (
     rule_on,
 )
 from setpoint.fit.run_checks import prospects, scored_rows, table_checks
-from setpoint.fit.run_record import (
-    ClassifierRun,
-    MemberFate,
-    MemberOutcome,
-    RunOrigin,
-    as_notes,
-    versions,
-)
+from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
+from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
 from setpoint.goals import lower
 

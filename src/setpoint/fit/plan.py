@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.json_codec import Record
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
@@ -24,6 +24,7 @@ from setpoint.fit.members import (
 )
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
+from setpoint.fit.stack import FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
@@ -145,15 +146,17 @@ class FitRequest:
             name = chosen.name
             kind = "costs" if chosen.hints.tree_gradient is None else name
             raise KindError(
-                f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
-                f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r}); "
-                f'method="{name}" is for "linear", "mlp" and modules'
+                "{argument} is LightGBM on log-loss; for trees trained on the goal take {trees}; "
+                '{method} is for "linear", "mlp" and modules',
+                argument=Argument("model", self.model),
+                trees=f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r})",
+                method=Argument("method", name),
             )
         margin = 0.0 if self.model == "baseline" else self.margin
         members: list[Member] = [TreesMember()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
-            members, why = [*members, LinearMember()], [*why, "for the referee"]
+            members, why = [*members, LinearMember()], [*why, FOR_REFEREE]
         choice = replace(self._choice(("trees",), (), ("linear",), "trees"), margin=margin)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
@@ -177,7 +180,7 @@ class FitRequest:
             members += beside
         elif self.compare and not self.table:
             notes = ("the rows are no table: LightGBM is not fitted on them for comparison",)
-        why += ["for the referee"] * (len(members) - 1)
+        why += [FOR_REFEREE] * (len(members) - 1)
         choice = self._choice((main.name,), (), plain, "trees")
         return Recipe(tuple(members), tuple(why), self._folds(False), choice, notes)
 
@@ -186,8 +189,11 @@ class FitRequest:
         by = chosen.threshold_group
         if by is not None and self.kind != "per-group":
             raise KindError(
-                f'{chosen.name} with by="{by}" trains a threshold for each group, which has '
-                'to be known when a decision is made: say so, kind="per-group"'
+                "{method} with {argument} trains a threshold for each group, which has to be known "
+                "when a decision is made: say so, {way}",
+                method=chosen.name,
+                argument=Argument("by", by),
+                way=Argument("kind", "per-group"),
             )
         return chosen
 
@@ -297,8 +303,8 @@ class FitPlan(Record):
             some = "" if positives is None else f" ({positives:,} positive)"
             shown.append(f"{part} {n:,}{some}")
         folds = f"{self.folds}-fold out-of-fold" if self.folds > 1 else "one part held to tune"
-        chosen = [name for name, why in self.members if why != "for the referee"]
-        beside = [name for name, why in self.members if why == "for the referee"]
+        chosen = [name for name, why in self.members if why != FOR_REFEREE]
+        beside = [name for name, why in self.members if why == FOR_REFEREE]
         reasons = [f"{n}: {why}" for n, why in self.members if why not in _USUAL]
         model = " + ".join(chosen) if len(chosen) == 1 else f"{listing(chosen)} → stack"
         return [
@@ -322,7 +328,7 @@ class FitPlan(Record):
 
 
 _LABEL = 9  #: width of the column of labels
-_USUAL = ("always", "for the referee", "the model")
+_USUAL = ("always", FOR_REFEREE, "the model")
 
 
 def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:

@@ -348,7 +348,7 @@ def figures_after(
         if tried.too_costly
         else "no rule was proven"
     )
-    words = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
+    words = (finding.account() for finding in tried.certificate.findings)
     tested = f"on {tried.rows:,} rows that nothing had seen, before they were used: "
     note = Note(NoteCode.PROOF_TRIED, tested + "; ".join(words), {"rows": tried.rows})
     return Proof(
@@ -387,8 +387,8 @@ def _proven(
                 return replace(best, frontier=rule.frontier), best.certificate, notes
             reason = f"A rule is proven, and costs more than it may ({words})"
             text = (
-                f"a rule is proven, at {words}: more than "
-                f"proof_price={held.choice.proof_price:g} allows; say proof_price=1 to take it"
+                f"a rule is proven, at {words}: more than the proof price of "
+                f"{held.choice.proof_price:g} allows; set the proof price to 1 to take it"
             )
             notes = (Note(NoteCode.PROOF_TOO_COSTLY, text, {"cost": cost}),)
     figures = certify_columns(goal, rule, with_decisions(rule, columns), delta)

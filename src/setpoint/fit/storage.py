@@ -49,8 +49,8 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.plan import FitPlan
 from setpoint.fit.regression.regression_comparison import RegressionComparison
 from setpoint.fit.regression.regression_pipeline import RegressionPlan, RegressionRun
-from setpoint.fit.run_record import ClassifierRun, FittedRun, MemberOutcome, RunOrigin
-from setpoint.fit.stack import Stack
+from setpoint.fit.run_record import ClassifierRun, FittedRun, RunOrigin
+from setpoint.fit.stack import Stack, read_outcomes
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import method
@@ -249,7 +249,7 @@ def _restored(
         encoder=_encoder_from(record["encoder"]),
         plan=FitPlan.from_json(record["plan"]),
         models=models,
-        members=tuple(MemberOutcome.from_json(m) for m in record.get("members", ())),
+        members=read_outcomes(record),
         stack=Stack.from_json(record["stack"]),
         rule=rule,
         certificate=certificate,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.goals import Goal, Task
 from setpoint.methods.cross_entropy import CrossEntropy
@@ -76,7 +76,7 @@ def effort(name: str) -> Effort:
     """An effort by name."""
     if name not in EFFORTS:
         hint = did_you_mean(str(name), EFFORTS, f"choose from {listing(EFFORTS)}.")
-        raise KindError(f"effort={name!r}: {hint}")
+        raise KindError("{argument}: {hint}", argument=Argument("effort", name), hint=hint)
     return EFFORTS[name]
 
 
