@@ -14,7 +14,7 @@ from PIL import Image
 from tests.restoration.smooth import images, make
 
 import setpoint as sp
-from setpoint.restoration import storage
+from setpoint._core import files
 from setpoint.restoration.compare import compare
 from setpoint.restoration.contact_sheet import HIDDEN, as_shades, panels
 from setpoint.restoration.operators import as_operator
@@ -177,8 +177,8 @@ def test_a_failure_leaves_the_old_folder_and_nothing_else(found, tmp_path, monke
             raise OSError(28, "No space left on device")
         real(source, target)
 
-    real = storage.os.replace
-    monkeypatch.setattr(storage.os, "replace", fail)
+    real = files.os.replace
+    monkeypatch.setattr(files.os, "replace", fail)
     with pytest.raises(sp.FileError, match=r"No space left on device\. Nothing was written"):
         found.save(place, setting=replace(SETTING, seed=7), force=True)
     assert (place / "restoration.json").read_bytes() == before

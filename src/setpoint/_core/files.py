@@ -1,18 +1,55 @@
-"""Writing files so that a half-written one never stands under its name."""
+"""Files and folders written whole or not at all; whether a folder may be written."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from setpoint._core.errors import FileError
+from setpoint._core.errors import FileError, Name
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The name of a file to write, beside ``path``; it takes the place of ``path`` at the end.
+
+    Raises
+    ------
+    FileError
+        If the folder does not exist or cannot be written; nothing is left behind.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(f"the name of a file is needed; got {path!r}")
+    target = Path(path)
+    # Not tempfile: its files are private to their owner, whatever the umask says. The ending
+    # stays, as writers of tables and arrays go by it.
+    part = _beside(target, target.suffix)
+    try:
+        with suppress(OSError):
+            part.lstat()
+    except ValueError as error:  # a name that no file can have
+        raise FileError(f'cannot write "{target}": {error}. Nothing was written.') from error
+    try:
+        yield part
+        os.replace(part, target)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f'cannot write "{target}": {reason}. Nothing was written.') from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _beside(target: Path, ending: str = "") -> Path:
+    """A name in the same folder, and so on the same disk, that nobody else takes."""
+    return target.parent / f".{target.name}.{secrets.token_hex(4)}{ending}"
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
@@ -23,29 +60,118 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> Path:
     FileError
         If the folder does not exist or cannot be written; nothing is left behind.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise FileError(f"the name of a file is needed; got {path!r}")
-    target = Path(path)
-    # Not tempfile: its files are private to their owner, whatever the umask says.
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FileError(f'cannot write "{target}": {reason}. Nothing was written.') from error
-    finally:
-        with suppress(ValueError):  # a name that no file can have
-            part.unlink(missing_ok=True)
-    return target
+    with replacing(path) as part, part.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(path)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write text as UTF-8 in the same way."""
     return write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: str | os.PathLike[str], data: Any) -> Path:
+    """Write plain data as JSON in the same way."""
+    return write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f'cannot make the folder "{path}": {error.strerror or error}.') from error
+
+
+def png_of(figure: Any) -> bytes:
+    """A matplotlib figure as the bytes of a file; the same twice."""
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+        return file.getvalue()
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """A new folder beside ``folder``, which it replaces as a whole when the block ends.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written; what was there before stays.
+    """
+    part = _beside(folder)
+    old = part.with_name(f"{part.name}.old")
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(part, folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f'cannot write "{folder}": {reason}. Nothing was written.') from error
+    finally:
+        if old.exists() and not folder.exists():
+            os.replace(old, folder)
+        for left in (part, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def require_folder(folder: Path, option: str = "") -> None:
+    """Raise, before any work is done, where a folder of that name cannot be written.
+
+    ``option`` is the one of the command line that named it.
+    """
+    way = f" as {option}" if option else ""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f'"{folder}" is a file; name a folder{way}.')
+    if not folder.name and not folder.resolve().name:
+        raise FileError(f'"{folder}" cannot be replaced; name a folder in it.')
+    existing = next(p for p in (folder, *folder.resolve().parents) if p.exists())
+    if not existing.is_dir():
+        raise FileError(f'cannot make the folder "{folder}": "{existing}" is a file.')
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise FileError(f'cannot write to the folder "{existing}"; name another{way}.')
+
+
+def claim_folder(
+    folder: Path,
+    force: bool,
+    *,
+    own: Collection[str],
+    holds: str,
+    record: str = "",
+    option: str = "",
+) -> None:
+    """The same for a folder that may hold what was written before, replaced with ``force`` alone.
+
+    Parameters
+    ----------
+    own : collection of str
+        The names that such a folder may hold; any other is somebody else's.
+    holds : str
+        What it is, in words: "an evaluation".
+    record : str
+        The name that must be among them, where there is one.
+    option : str
+        As for :func:`require_folder`.
+    """
+    require_folder(folder, option)
+    names = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
+    if not names:
+        return
+    if (record and record not in names) or not names <= set(own):
+        way = f" as {option}" if option else ""
+        raise FileError(f'"{folder}" holds other files; name a new folder{way}.')
+    if not force:
+        raise FileError(
+            '"{folder}" holds {holds}; say {argument} to replace it.',
+            folder=folder,
+            holds=holds,
+            argument=Name("force"),
+        )
 
 
 # Folders that are whole or refused: gathered beside their place, sealed by a manifest.
@@ -62,31 +188,28 @@ def gathered(path: Any) -> Iterator[Path]:
     Where anything goes wrong nothing is moved, and what was written is removed.
     """
     target = Path(path)
+    new = target / f".new-{secrets.token_hex(4)}"
+    make_folder(new)
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        made = target / f".new-{secrets.token_hex(4)}"
-        made.mkdir()
-    except OSError as error:
-        reason = error.strerror or error
-        raise FileError(f'cannot make the folder "{target}": {reason}') from error
-    try:
-        yield made
-        names = sorted(_files(made))
-        seal = {"format": FORMAT, "files": {name: digest(made / name) for name in names}}
-        write_text(made / MANIFEST, json.dumps(seal, indent=1) + "\n")
+        yield new
+        names = sorted(_files(new))
+        write_json(
+            new / MANIFEST,
+            {"format": FORMAT, "files": {name: digest(new / name) for name in names}},
+        )
         old = set(_sealed(target))
         (target / MANIFEST).unlink(missing_ok=True)  # until all is in its place, nothing is sealed
         for name in names:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(made / name, target / name)
+            os.replace(new / name, target / name)
         for name in old - set(names):
             (target / name).unlink(missing_ok=True)
-        os.replace(made / MANIFEST, target / MANIFEST)
+        os.replace(new / MANIFEST, target / MANIFEST)
     except OSError as error:
         reason = error.strerror or error
         raise FileError(f'cannot write the folder "{target}": {reason}') from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def verified(folder: Path) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError, SetpointError
-from setpoint._core.files import write_text
+from setpoint._core.files import make_folder, write_json, write_text
 from setpoint._core.json_codec import plain
 from setpoint.decisions.outcome import Outcome
 from setpoint.reports.render.model_card import card_of
@@ -115,17 +114,12 @@ class Report:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write ``report.html``, ``report.json`` and the card ``README.md`` into a folder."""
         target = Path(folder)
-        files = {
-            "report.html": self.html(),
-            "README.md": self.card(),
-            "report.json": json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n",
-        }
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f'cannot make the folder "{target}": {error.strerror}') from error
-        for name, text in files.items():
-            write_text(target / name, text)
+        page = self.html()
+        card = self.card()
+        make_folder(target)
+        write_text(target / "report.html", page)
+        write_text(target / "README.md", card)
+        write_json(target / "report.json", self.to_json())
         return target
 
     @classmethod

@@ -14,9 +14,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
-import secrets
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +23,7 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import FileError
+from setpoint._core.files import claim_folder, png_of, replacing_folder
 from setpoint.restoration.contact_sheet import drawn_range, kernel_of, plot_sheet
 from setpoint.restoration.html_page import page_of
 from setpoint.restoration.image_files import as_png
@@ -98,54 +95,24 @@ def write_folder(
         Whether a folder that holds such a record may be replaced.
     """
     claim(folder, force)
-    made = _files(compared, setting)
-    part = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
-    old = part.with_name(f"{part.name}.old")
-    try:
-        for name, content in made.items():
-            (part / name).parent.mkdir(parents=True, exist_ok=True)
+    files = _files(compared, setting)
+    with replacing_folder(folder) as part:
+        for name, content in files.items():
+            (part / name).parent.mkdir(exist_ok=True)
             (part / name).write_bytes(content)
-        if folder.exists():
-            os.replace(folder, old)
-        os.replace(part, folder)
-    except OSError as error:
-        reason = error.strerror or error
-        raise FileError(f'cannot write "{folder}": {reason}. Nothing was written.') from error
-    finally:
-        if old.exists() and not folder.exists():
-            os.replace(old, folder)
-        for left in (part, old):
-            shutil.rmtree(left, ignore_errors=True)
     return folder
 
 
 def claim(folder: Path, force: bool) -> None:
     """Raise, before any work is done, where the folder cannot be written or holds other things."""
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f'"{folder}" is a file; name a folder.')
-    if not folder.name:
-        raise FileError(f'"{folder}" cannot be replaced; name a folder in it.')
-    there = next(p for p in folder.resolve().parents if p.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise FileError(f'cannot write to "{there}"; name another folder.')
-    held = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
-    if not held:
-        return
-    if RECORD not in held or not held <= {*FILES, *METHODS}:
-        raise FileError(f'"{folder}" holds other files; name a new folder.')
-    if not force:
-        raise FileError(f'"{folder}" holds a restoration; say force to replace it.')
+    claim_folder(folder, force, own={*FILES, *METHODS}, holds="a restoration", record=RECORD)
 
 
 def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:
     record = as_json(compared, setting)
     box = drawn_range(compared)
-    figure = plot_sheet(compared, setting.names)
-    with io.BytesIO() as file:
-        figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
-        sheet = file.getvalue()
-    made = {
-        SHEET: sheet,
+    files = {
+        SHEET: png_of(plot_sheet(compared, setting.names)),
         ARRAYS: _arrays(compared, setting.names),
         PAGE: page_of(record, compared, setting.names).encode(),
         RECORD: (json.dumps(record, indent=1, allow_nan=False) + "\n").encode(),
@@ -153,11 +120,11 @@ def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:
     for method, found in compared.restored.items():
         images = to_numpy(found.image)
         if images.shape[1] in (1, 3):
-            made |= {
+            files |= {
                 f"{method}/{name}.png": as_png(image, box)
                 for name, image in zip(setting.names, images, strict=True)
             }
-    return made
+    return files
 
 
 def _arrays(compared: Compared, names: tuple[str, ...]) -> bytes:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, SetpointError
+from setpoint._core.progress import Progress
 from setpoint.robustness.attacks.attack import Attack, AttackResult, Call, points_of
 from setpoint.robustness.attacks.attack_losses import margin
 from setpoint.robustness.input_checks import check_classes, logits_of
@@ -245,30 +246,30 @@ def flat_spots(model: Any, x: Tensor, y: Tensor) -> Tensor | None:
 # What an evaluation tells whoever listens. The library never prints.
 
 
-@dataclass(frozen=True)
-class AttackProgress:
-    """How far an evaluation is.
+@dataclass(frozen=True, kw_only=True)
+class AttackProgress(Progress):
+    """How far an evaluation is, counted in images.
 
     Attributes
     ----------
-    attack : str
-        The one that is going on.
-    eps : float or None
-        What it is after; None where it looks for the least distance.
+    what : str
+        The attack that is going on.
     done : float
         Images that all attacks are through with, and a part of the batch that is under attack.
-    total : int
-        Images.
+    eps : float or None
+        What it is after; None where it looks for the least distance.
     right, seen : int
         Of the images that are done, how many no attack has beaten, and how many they are.
     """
 
-    attack: str
     eps: float | None
-    done: float
-    total: int
     right: int
     seen: int
+
+    @property
+    def attack(self) -> str:
+        """The attack that is going on."""
+        return self.what
 
 
 Listener = Callable[[AttackProgress], None]
@@ -372,8 +373,16 @@ class AttackBatches:
     def _tell(self, attack: Attack, eps: float | None, done: float) -> None:
         if self.listener is not None:
             right = sum(int((part["correct"] & ~part["attacked"]).sum()) for part in self.parts)
-            told = AttackProgress(attack.name, eps, done, len(self.images), right, self.seen)
-            self.listener(told)
+            self.listener(
+                AttackProgress(
+                    what=attack.name,
+                    done=done,
+                    total=len(self.images),
+                    eps=eps,
+                    right=right,
+                    seen=self.seen,
+                )
+            )
 
     def _part(
         self,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import DataError, FileError
-from setpoint._core.files import write_bytes, write_text
+from setpoint._core.errors import DataError
+from setpoint._core.files import make_folder, png_of, write_bytes, write_json, write_text
 
 if TYPE_CHECKING:
     from setpoint.robustness.record import Robustness
@@ -25,32 +24,21 @@ FILES = (RECORD, TABLE, POINTS, ACCURACY, RADII, EXAMPLES)
 def write_folder(found: Robustness, folder: str | os.PathLike[str], images: bool) -> Path:
     """Write the record, the table, the plots and the points; the record comes last."""
     place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f'cannot make the folder "{place}": {error.strerror or error}.') from error
+    make_folder(place)
     (place / RECORD).unlink(missing_ok=True)  # a folder without it is not finished
     write_text(place / TABLE, found.to_csv())
-    write_bytes(place / ACCURACY, as_png(found.plot_accuracy()))
-    write_bytes(place / RADII, as_png(found.plot_radii()))
+    write_bytes(place / ACCURACY, png_of(found.plot_accuracy()))
+    write_bytes(place / RADII, png_of(found.plot_radii()))
     try:
-        write_bytes(place / EXAMPLES, as_png(found.plot_examples()))
+        write_bytes(place / EXAMPLES, png_of(found.plot_examples()))
     except DataError:  # vectors, or nothing to show: no sheet, and a stale one is not left
         (place / EXAMPLES).unlink(missing_ok=True)
     if images and found.points is not None and found.clean is not None:
         write_bytes(place / POINTS, _points(found, found.points))
     else:
         (place / POINTS).unlink(missing_ok=True)
-    text = json.dumps(found.to_json(), indent=1, allow_nan=False)
-    write_text(place / RECORD, text + "\n")
+    write_json(place / RECORD, found.to_json())
     return place
-
-
-def as_png(figure: Any) -> bytes:
-    """A figure as the bytes of a file; the same twice."""
-    with io.BytesIO() as file:
-        figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
-        return file.getvalue()
 
 
 def _points(found: Robustness, points: np.ndarray) -> bytes:

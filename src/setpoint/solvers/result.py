@@ -1,12 +1,15 @@
-"""What a minimisation came to."""
+"""Result of a minimisation: point, multipliers, what a callback is told, solution record."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from setpoint._core.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +79,9 @@ class Result:
     state: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, eq=False)
-class SolverProgress:
-    """What a callback is told after a step.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SolverProgress(Progress):
+    """What a callback is told after a step; where the run ends is not known.
 
     Attributes
     ----------
@@ -96,19 +99,24 @@ class SolverProgress:
         The iterate, made when it is asked for.
     """
 
-    iteration: int
+    done: int
     evaluations: int
     fun: float
     violation: float
     kkt: float
     step: float
     mu: float
-    _x: Any = field(repr=False, default=None)
+    iterate: Callable[[], Any] = field(repr=False)
+
+    @property
+    def iteration(self) -> int:
+        """Steps so far."""
+        return self.done
 
     @property
     def x(self) -> Any:
         """The iterate."""
-        return self._x()
+        return self.iterate()
 
 
 # What a solver of a constrained problem came to.

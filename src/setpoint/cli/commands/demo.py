@@ -14,13 +14,12 @@ import typer
 from rich.text import Text
 
 from setpoint._core.errors import FileError
-from setpoint._core.files import write_text
+from setpoint._core.files import make_folder, write_text
 from setpoint.cli.commands.evaluate import EvaluatedRun
 from setpoint.cli.commands.fit import FitOutput, Fitting
 from setpoint.cli.commands.predict import Decided, Deciding, PredictOptions
 from setpoint.cli.display.run_view import show_outcome
 from setpoint.cli.display.terminal import Json, Screen, command, count, print_json
-from setpoint.cli.files.output_paths import make_folder
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.fit_table import Uses
 from setpoint.cli.inputs.run_scores import OutputColumns, Scorer

@@ -50,15 +50,6 @@ def refuse_unwritable(path: Path, why: str) -> None:
         raise FileError(f'cannot write "{path}", {why}; make it and its folder writable first.')
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and its parents where they are missing."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or error
-        raise FileError(f'cannot make the folder "{path}": {reason}.') from error
-
-
 # Plots as bytes: drawn before anything is written, the same twice.
 
 

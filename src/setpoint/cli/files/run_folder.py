@@ -7,7 +7,6 @@ work              a folder: a fit is going on, or was stopped; its asked.json sa
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError
-from setpoint._core.files import write_text
+from setpoint._core.files import make_folder, require_folder, write_text
 
 MANIFEST, WORK, ASKED = "manifest.json", "work", "asked.json"
 
@@ -54,10 +53,9 @@ class Folder:
         try:
             if self.work.exists() and not self.resumed:
                 shutil.rmtree(self.work)
-            self.work.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = error.strerror or error
-            raise FileError(f'cannot make the folder "{self.work}": {reason}.') from error
+            raise FileError(f'cannot empty "{self.work}": {error.strerror or error}.') from error
+        make_folder(self.work)
         write_text(self.work / ASKED, json.dumps(dict(asked), indent=1) + "\n")
 
     @property
@@ -82,13 +80,7 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
     """A folder that may be written, or a sentence why not; nothing is changed yet."""
     if out.resolve() in (source.resolve(), *source.resolve().parents) and out.is_dir():
         raise FileError(f'"{source}" lies in "{out}", where the run is to go; name another --out.')
-    if out.exists() and not out.is_dir():
-        raise FileError(f'"{out}" is a file; name a folder as --out.')
-    there = next(p for p in (out, *out.resolve().parents) if p.exists())
-    if not there.is_dir():
-        raise FileError(f'cannot make the folder "{out}": "{there}" is a file.')
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise FileError(f'cannot write to the folder "{there}"; name another as --out.')
+    require_folder(out, "--out")
     if not out.exists():
         missing = tuple(p for p in (out.resolve(), *out.resolve().parents) if not p.exists())
         return Folder(out, missing, resumed=False, finished=False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setpoint._core.errors import FileError
+from setpoint._core.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,20 +79,12 @@ def sink(path: Path) -> Iterator[Sink]:
     FileError
         If it cannot be written; nothing is left behind.
     """
-    part = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
-    made = Sink(part)
-    try:
+    with replacing(path) as part:
+        table = Sink(part)
         try:
-            made.open()
-            yield made
-            made.close()
-            os.replace(part, path)
-        except OSError as error:
-            reason = error.strerror or error
-            raise FileError(f'cannot write "{path}": {reason}. Nothing was written.') from error
-    finally:
-        try:
-            made.abandon()
-        except OSError:  # what could not be written cannot be flushed either
-            pass
-        part.unlink(missing_ok=True)
+            table.open()
+            yield table
+            table.close()
+        finally:
+            with suppress(OSError):  # what could not be written cannot be flushed either
+                table.abandon()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import FileError, KindError
+from setpoint._core.files import claim_folder
 from setpoint._core.words import did_you_mean, listing
 
 
@@ -122,16 +123,6 @@ def claim(out: Path | None, force: bool) -> None:
     """Raise before any work is done where the results could not be written to the folder."""
     if out is None:
         return
-    if out.exists() and not out.is_dir():
-        raise FileError(f'"{out}" is a file; name a folder as --out.')
-    there = next(p for p in (out, *out.resolve().parents) if p.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise FileError(f'cannot write to "{there}"; name another folder as --out.')
-    if not out.is_dir() or not any(out.iterdir()):
-        return
     from setpoint.robustness.storage import FILES
 
-    if not {p.name for p in out.iterdir()} <= set(FILES):
-        raise FileError(f'"{out}" holds other files; name a new folder as --out.')
-    if not force:
-        raise FileError(f'"{out}" holds an evaluation; say --force to replace it.')
+    claim_folder(out, force, own=FILES, holds="an evaluation", option="--out")

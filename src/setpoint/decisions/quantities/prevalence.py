@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from setpoint._core.errors import GoalError
+from setpoint._core.errors import Argument, GoalError, Spelling
 from setpoint.decisions.quantities.quantity import Claim, ExtremeClaim
 from setpoint.decisions.quantities.rate import RateClaim, rate_claim, shares
 from setpoint.decisions.quantities.two_rates import PairClaim
@@ -38,7 +38,11 @@ def at_prevalence(
             "accuracy, cost and other ratios of tp, fp, fn, tn have"
         )
     if population.weighted:
-        raise GoalError("prevalence= and sample_weight= do not go together; leave one out")
+        raise GoalError(
+            "{argument} and {weight} do not go together; leave one out",
+            argument=Argument("prevalence"),
+            weight=Spelling("sample_weight=", "--weight"),
+        )
     top, bottom = ({t: c for t, c in form.items() if c != 0} for form in clear)
     rows = [_common_rows(form) for form in (top, bottom)]
     if None in top or None in bottom or len({*rows[0], *rows[1]}) != 1:

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from setpoint._core.errors import DataError
+from setpoint._core.progress import Progress
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
 from setpoint.restoration.priors.noise_schedule import cosine
@@ -37,14 +38,12 @@ from setpoint.restoration.priors.unet import UNet
 Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
-@dataclass(frozen=True)
-class PriorTrainingProgress:
-    """How far a training is.
+@dataclass(frozen=True, kw_only=True)
+class PriorTrainingProgress(Progress):
+    """How far a training is, counted in steps.
 
     Attributes
     ----------
-    step, steps : int
-        Steps made and asked for.
     loss : float
         Mean of the training loss over the steps since the last report.
     seconds : float
@@ -53,11 +52,21 @@ class PriorTrainingProgress:
         Images per second since the last report.
     """
 
-    step: int
-    steps: int
+    done: int
+    total: int
     loss: float
     seconds: float
     rate: float
+
+    @property
+    def step(self) -> int:
+        """Steps made."""
+        return self.done
+
+    @property
+    def steps(self) -> int:
+        """Steps asked for."""
+        return self.total
 
 
 def flip(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -332,8 +341,15 @@ def _run(
                 speed = batch * (done - reported) / max(now - last, 1e-9)
                 learner.total.zero_()
                 if callback is not None:
-                    told = callback(PriorTrainingProgress(done, steps, loss, now - start, speed))
-                    go_on = told is not False
+                    progress = PriorTrainingProgress(
+                        what=f"loss {loss:.4g}",
+                        done=done,
+                        total=steps,
+                        loss=loss,
+                        seconds=now - start,
+                        rate=speed,
+                    )
+                    go_on = callback(progress) is not False
                 last, reported = now, done
     except KeyboardInterrupt:
         if not done:

@@ -384,10 +384,16 @@ def solved(
 
     def told(seen: Pass) -> Any:
         assert callback is not None
-        unknown = math.nan
-        at = lambda: functions.copied(_flat(seen.state["best"]["x"]))  # noqa: E731
         progress = SolverProgress(
-            seen.iteration, seen.evaluations, seen.fun, seen.violation, unknown, unknown, 1.0, at
+            what="augmented Lagrangian",
+            done=seen.iteration,
+            evaluations=seen.evaluations,
+            fun=seen.fun,
+            violation=seen.violation,
+            kkt=math.nan,
+            step=math.nan,
+            mu=1.0,
+            iterate=lambda: functions.copied(_flat(seen.state["best"]["x"])),
         )
         return callback(progress)
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import number, whole
+from setpoint._core.progress import Progress
 from setpoint.solvers.batched import functions as merit
 from setpoint.solvers.batched.batched_result import BatchedResult, BatchedState, End, sentences
 from setpoint.solvers.batched.batched_sqp import BatchedLimits, BatchedRows, BatchedRun
@@ -30,13 +31,23 @@ Side = float | Tensor | None  #: low or high
 CALLS = 20  #: of the functions for each step that a row may take, at most
 
 
-@dataclass(frozen=True)
-class BatchedProgress:
-    """What a callback is told: calls so far, and how many rows run on."""
+@dataclass(frozen=True, kw_only=True)
+class BatchedProgress(Progress):
+    """What a callback is told: calls so far, and how many of the rows have ended."""
 
+    done: int
+    total: int
     evaluations: int
-    running: int
-    finished: int
+
+    @property
+    def finished(self) -> int:
+        """Rows that have ended."""
+        return self.done
+
+    @property
+    def running(self) -> int:
+        """Rows that run on."""
+        return self.total - self.done
 
 
 def solve_batched(
@@ -169,7 +180,12 @@ class _Book:
             number = int(done.sum())
             out = self.evaluations >= most
             told = callback and callback(
-                BatchedProgress(self.evaluations, len(done) - number, kept + number)
+                BatchedProgress(
+                    what=f"{self.evaluations} calls",
+                    done=kept + number,
+                    total=kept + len(done),
+                    evaluations=self.evaluations,
+                )
             )
             if out or told:
                 run.rows = run.rows.ended(~done, End.EVALUATIONS if out else End.STOPPED)

@@ -205,14 +205,15 @@ class SqpRun:
     def progress(self) -> SolverProgress:
         at = self.point.x
         return SolverProgress(
-            self.iteration,
-            self.functions.calls,
-            self.point.f,
-            self.point.worst,
-            self.rough,
-            self.step,
-            self.mu,
-            lambda: self.functions.copied(at),
+            what="SQP",
+            done=self.iteration,
+            evaluations=self.functions.calls,
+            fun=self.point.f,
+            violation=self.point.worst,
+            kkt=self.rough,
+            step=self.step,
+            mu=self.mu,
+            iterate=lambda: self.functions.copied(at),
         )
 
     def advance(self) -> None:
