@@ -12,25 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
 from setpoint._core import scipy_special as special
 from setpoint._core.errors import FileError
+from setpoint._core.json_codec import Record
 from setpoint.goals import Task
 
 _FAR = 30.0  #: logits are cut here, so that one sure mistake does not rule the fit
 
 
 @dataclass(frozen=True)
-class Stack:
+class Stack(Record):
     """Weights of members, and the constant; "raw" for one member whose outputs are no logits."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
     bias: tuple[float, ...]
     raw: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.names or len(self.names) != len(self.weights):
+            raise FileError("this stack is damaged: a weight for each member is needed")
 
     @classmethod
     def alone(cls, name: str, raw: bool = False) -> Stack:
@@ -51,27 +57,6 @@ class Stack:
         z = parts[0][1] if alone else sum(w * np.clip(x, -_FAR, _FAR) for w, x in parts)
         z = np.asarray(z) + (self.bias[0] if len(self.bias) == 1 else np.array(self.bias))
         return special.softmax(z, 1) if task.kind == "multiclass" else special.expit(z)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        return {
-            "names": list(self.names),
-            "weights": list(self.weights),
-            "bias": list(self.bias),
-            "raw": self.raw,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Stack:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            names, weights, bias = (tuple(data[k]) for k in ("names", "weights", "bias"))
-            made = cls(names, tuple(map(float, weights)), tuple(map(float, bias)), data["raw"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileError(f"this stack is damaged: {error!r}") from error
-        if len(names) != len(weights) or not names:
-            raise FileError("this stack is damaged: a weight for each member is needed")
-        return made
 
 
 def fit_stack(
@@ -125,3 +110,64 @@ def fit_stack(
     if not weights.any():  # nobody tells the classes apart: the plain mean
         weights, found.x[m:] = np.full(m, 1 / m), 0.0
     return Stack(tuple(names), tuple(weights.tolist()), tuple(found.x[m:].tolist()))
+
+
+# What became of each member of a plan; here, as a command reads it without loading a model.
+
+
+#: Why a member is in a plan that nothing is decided by.
+FOR_REFEREE = "for the referee"
+
+
+class MemberFate(StrEnum):
+    """What became of a member of the plan."""
+
+    ALONE = "alone"  # it decides by itself
+    STACKED = "stacked"  # it decides together with others
+    NO_WEIGHT = "no weight"  # in the stack, and adds nothing to the others
+    LEFT_OUT = "left out"  # the stack with it cannot be told from the stack without it
+    SURPASSED = "surpassed"  # one member alone is better than the stack
+    COMPARED = "compared"  # fitted for the comparison only
+    TOO_LATE = "too late"  # the time limit came first
+    NOT_FITTED = "not fitted"  # the run was stopped before
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberOutcome(Record):
+    """One member of the plan and what became of it.
+
+    Attributes
+    ----------
+    name : str
+    weight : float or None
+        In the stack; None where it is not part of it.
+    fate : MemberFate
+    reason : str
+        What there is to say beside the fate, with figures.
+    """
+
+    name: str
+    weight: float | None
+    fate: MemberFate
+    reason: str = ""
+
+
+def read_outcomes(record: Mapping[str, Any]) -> tuple[MemberOutcome, ...]:
+    """The outcomes in the record of a run; of one that version 1 saved, what its weights tell."""
+    if "members" in record:
+        return tuple(map(MemberOutcome.from_json, record["members"]))
+    weights = dict(zip(record["stack"]["names"], record["stack"]["weights"], strict=True))
+    stacked = [name for name, weight in weights.items() if weight > 0]
+    outcomes = []
+    for name, why in record["plan"]["members"]:
+        weight = weights.get(name)
+        if name in stacked:
+            fate = MemberFate.ALONE if len(stacked) == 1 else MemberFate.STACKED
+        elif weight is not None:
+            fate = MemberFate.NO_WEIGHT
+        elif why == FOR_REFEREE:
+            fate = MemberFate.COMPARED
+        else:
+            fate = MemberFate.LEFT_OUT if record["finished"] else MemberFate.NOT_FITTED
+        outcomes.append(MemberOutcome(name=name, weight=weight, fate=fate))
+    return tuple(outcomes)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from setpoint._core.arrays import Array, to_numpy
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError, Spelling
 from setpoint._core.words import listing
 from setpoint.expressions import Columns, Sweep, Task, Total, take_scores
 from setpoint.expressions.rows.row_events import (
@@ -74,7 +74,9 @@ class Abstention(Rule):
             return tune_sure(problem, Selector.make(columns, options.by, options.head))
         if options.by is not None:
             raise KindError(
-                f'by="{options.by}": a binary rule abstains in a band of scores; leave by= out'
+                "{argument}: a binary rule abstains in a band of scores; leave {by} out",
+                argument=Argument("by", options.by),
+                by=Argument("by"),
             )
         if options.head is not None:
             raise KindError("a binary rule abstains in a band of scores; leave head= out")
@@ -318,11 +320,21 @@ class Selector:
         usual = "rl_conf_m" if columns.task.score == "raw" else "sr_max"
         name = usual if by is None else by
         if not isinstance(name, str):
-            raise KindError(f"by= names a confidence, one of {listing(CONFIDENCES)}; got {by!r}")
+            raise KindError(
+                "{argument} names a confidence, one of {known}; got {by!r}",
+                argument=Argument("by"),
+                known=listing(CONFIDENCES),
+                by=by,
+            )
         if name.startswith("sr_") and name in CONFIDENCES and columns.task.score == "raw":
             raise KindError(
-                f'by="{name}" takes a softmax, and these scores are declared raw; declare them, '
-                'Task.multiclass(classes, score="logit"), or go by "rl_conf_m"'
+                "{argument} takes a softmax, and these scores are declared raw; {way}, or go by "
+                '"rl_conf_m"',
+                argument=Argument("by", name),
+                way=Spelling(
+                    'declare them, Task.multiclass(classes, score="logit")',
+                    "say --score-kind logit",
+                ),
             )
         if head is None:
             return cls(name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.arrays import Array
-from setpoint._core.errors import FileError, KindError, SetpointError
+from setpoint._core.errors import Argument, FileError, KindError, SetpointError
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
 from setpoint.expressions import Columns, Label, Task, take_in
@@ -203,15 +203,19 @@ class DecisionRule:
 
     def sentence(self) -> str:
         """One sentence: what was reached, or why it could not be."""
+        return self.account() if self.feasible else f"NOT FEASIBLE: {self.account()}"
+
+    def account(self) -> str:
+        """The sentence without its verdict."""
         if self.value is None:
-            return f"NOT FEASIBLE: {self.obstacle()}."
+            return f"{self.obstacle()}."
         values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
         pairs = zip(self.held, values, strict=True)
         held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
         reached = f"{self.goal.objective} {self.value:.4g}{held}"
         if self.feasible:
             return f"{reached} on {self.rows:,} rows."
-        return f"NOT FEASIBLE: {self.obstacle()}. The rule comes nearest: {reached}."
+        return f"{self.obstacle()}. The rule comes nearest: {reached}."
 
     def obstacle(self) -> str:
         """Why the goal is not met; empty where it is."""
@@ -316,7 +320,12 @@ def choose(goal: Goal, columns: Columns, search: RuleSearch) -> DecisionRule:
     search : RuleSearch
     """
     if search.by is not None and not search.rule.takes_by:
-        raise KindError(f'by="{search.by}" belongs to kind="per-group" or kind="abstain"')
+        raise KindError(
+            "{argument} belongs to {per_group} or {abstain}",
+            argument=Argument("by", search.by),
+            per_group=Argument("kind", "per-group"),
+            abstain=Argument("kind", "abstain"),
+        )
     if search.head is not None and not search.rule.takes_head:
         raise KindError('head= belongs to kind="abstain" with by="rl_geo_m"')
     return decision_rule(search.rule.search(goal, columns, search), columns)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, GoalError
+from setpoint._core.errors import DataError, GoalError, Name
 from setpoint.expressions import (
     Columns,
     Constraint,
@@ -167,14 +167,20 @@ def refuse_one_class(columns: Columns) -> None:
     if columns.task.kind == "multiclass":
         if (actual == actual[0]).all():
             only = columns.classes[int(actual[0])]
-            raise DataError(f"y_true holds only the class {only!r}; choosing needs at least two")
+            raise DataError(
+                "{argument} holds only the class {only!r}; choosing needs at least two",
+                argument=Name("y_true"),
+                only=only,
+            )
         return
     labels = actual.reshape(actual.shape[0], -1)  # (n, 1) or (n, L)
     for j in np.flatnonzero(np.asarray(labels.all(0) | ~labels.any(0))):
         several = columns.task.kind == "multilabel"
         side = int(labels[0, j]) if several else columns.classes[int(labels[0, j])]
-        place = f"label {columns.classes[j]!r} of y_true" if several else "y_true"
         raise DataError(
-            f"{place} holds only the class {side!r} (with weight); choosing a threshold needs rows "
-            "of both classes"
+            "{place}{argument} holds only the class {side!r} (with weight); choosing a threshold "
+            "needs rows of both classes",
+            place=f"label {columns.classes[j]!r} of " if several else "",
+            argument=Name("y_true"),
+            side=side,
         )

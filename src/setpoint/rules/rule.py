@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace
-from setpoint._core.errors import FileError, KindError
+from setpoint._core.errors import Argument, FileError, KindError
 from setpoint.expressions import Columns, Task, take_scores
 from setpoint.goals import Goal
 from setpoint.rules.tradeoff_curve import Frontier
@@ -238,8 +238,9 @@ class Rule(ABC):
         s = take_scores(self.task, scores)
         if group is not None and not self.needs_group:
             raise KindError(
-                "this rule has one threshold for all and takes no group; tune with "
-                'kind="per-group" for one threshold per group'
+                "this rule has one threshold for all and takes no group; tune with {way} for one "
+                "threshold per group",
+                way=Argument("kind", "per-group"),
             )
         if query is not None and not self.needs_query:
             raise KindError("this rule does not look at queries; leave query= out")

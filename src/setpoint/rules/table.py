@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from setpoint._core.errors import FileError, GoalError, KindError
+from setpoint._core.errors import Argument, FileError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import Task
 from setpoint.goals import Goal
@@ -40,7 +40,7 @@ def kind_for(goal: Goal, task: str, kind: str | None = None) -> type[Rule]:
     if kind not in allowed:
         hint = f"a {task} task takes {listing(allowed)}."
         hint = hint if kind in RULES else did_you_mean(kind, RULES, hint)
-        raise KindError(f'kind="{kind}": {hint}')
+        raise KindError("{argument}: {hint}", argument=Argument("kind", kind), hint=hint)
     for rule in RULES.values():
         if rule.only_with and rule.asked_by(goal) != (rule is allowed[kind]):
             raise GoalError(rule.only_with)

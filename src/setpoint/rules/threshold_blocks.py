@@ -16,7 +16,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from setpoint._core.arrays import Array
-from setpoint._core.errors import DataError, GoalError
+from setpoint._core.errors import Argument, DataError, GoalError, Phrase, RowNumber, Spelling
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import Columns, Label, Sweep, Task, Total, take_groups
 from setpoint.expressions.constraint import SLACK
@@ -98,7 +98,11 @@ class GroupThresholds(ThresholdBlocks):
     def _of_rows(self, s: Array, group: Any) -> Array:
         """The threshold of each row."""
         if group is None:
-            raise DataError(f'this rule has one threshold per "{self.by}": pass group=')
+            raise DataError(
+                'this rule has one threshold per "{by}": {way}',
+                by=self.by,
+                way=Spelling("pass group=", f"add --group {self.by}"),
+            )
         columns = take_groups(group, s.shape[0])
         name = self.by
         if name not in columns and set(columns) == {"group"}:
@@ -115,8 +119,12 @@ class GroupThresholds(ThresholdBlocks):
             unknown = values[row : row + 1].tolist()[0]
             hint = did_you_mean(unknown, table, f"known are {listing(table)}.")
             raise DataError(
-                f'unknown group {unknown!r} in "{self.by}" at row {row}: {hint} '
-                "Tune again with rows of that group"
+                'unknown group {unknown!r} in "{by}" {row}: {hint} Tune again with rows of that '
+                "group",
+                unknown=unknown,
+                by=self.by,
+                row=RowNumber(row),
+                hint=hint,
             )
         return as_array_of(out, s)
 
@@ -406,8 +414,13 @@ def _group_column(columns: Columns, by: str | None) -> str:
     if by is None and len(names) == 1:
         return names[0]
     if by is None:
-        way = f"say by=, one of {listing(names)}" if names else "pass group="
-        raise DataError(f'kind="per-group" needs to know the group of each row: {way}')
+        raise DataError(
+            "{argument} needs to know the group of each row: {way}",
+            argument=Argument("kind", "per-group"),
+            way=Phrase("say {by}, one of {names}", by=Argument("by"), names=listing(names))
+            if names
+            else Spelling("pass group=", "say --group"),
+        )
     columns.group(by)
     return by
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from setpoint._core.arrays import Array, to_numpy
-from setpoint._core.errors import DataError, GoalError
+from setpoint._core.errors import DataError, GoalError, Spelling
 from setpoint.expressions import AtK, Columns, Curve, Task, take_names
 from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.named_metric import unnamed
@@ -97,7 +97,10 @@ class TopK(Rule):
         decided = np.zeros(scores.size, bool)
         if self.needs_query:
             if query is None:
-                raise DataError("this rule takes the first k of each query: pass query=")
+                raise DataError(
+                    "this rule takes the first k of each query: {way}",
+                    way=Spelling("pass query=", "say --query"),
+                )
             queries = take_names(query, "query", scores.size)
             for value in np.unique(queries):
                 rows = np.flatnonzero(queries == value)

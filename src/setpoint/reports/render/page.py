@@ -9,6 +9,7 @@ from typing import Any
 
 from setpoint._core.errors import FileError
 from setpoint._core.json_codec import number
+from setpoint.goals import Goal
 from setpoint.reports.render.comparison_figures import (
     bounds_figure,
     classes_figure,
@@ -105,7 +106,7 @@ def figures_of(record: Record) -> dict[str, list[str]]:
         groups_figure(f"group{i}", table) for i, table in enumerate(record["groups"][:DRAWN_GROUPS])
     ]
     if record["comparison"] and record["comparison"]["differences"]:
-        objective = record["lowered"].split(" subject to ")[0].split(" ", 1)[1]
+        objective = str(Goal.parse(record["lowered"]).objective)
         found["comparison"] = [comparison_figure("compare", record["comparison"], objective)]
     if record["plan"]:
         found["plan"] = plan_figures(record["plan"])
