@@ -17,6 +17,7 @@ from setpoint.rules.one_threshold import OneThreshold
 from setpoint.rules.rule import RuleSearch
 
 ONE = RuleSearch(rule=OneThreshold)
+PLAIN = RuleSearch(rule=Argmax)
 F1 = Goal.parse("maximize f1")
 FLOOR = Goal.parse("maximize recall subject to precision >= 0.7")
 
@@ -150,7 +151,7 @@ def test_several_classes_are_compared_too():
     task = Task.multiclass([0, 1, 2])
     pair = [
         Entrant(
-            n, cross_decided(columns(y, x, task), fold, lambda c: choose(goal, c, RuleSearch(rule=Argmax))), ""
+            n, cross_decided(columns(y, x, task), fold, lambda c: choose(goal, c, PLAIN)), ""
         )
         for n, x in (("a", s), ("b", worse))
     ]

@@ -259,7 +259,7 @@ class Decided:
         """The share decided positive beside that of the rows it was last known of; whether far."""
         run, rows = self.run, self.found.rows
         known = run.flagged
-        if known is None or run.rule.task.kind != "binary" or run.rule.kind == "top-k":
+        if known is None or run.rule.task.kind != "binary" or not run.rule.point.row_by_row:
             return None
         then, of = known
         here = self.found.counts[DECISION].get(str(run.facts["positive"]), 0) / rows
