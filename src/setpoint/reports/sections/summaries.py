@@ -76,9 +76,7 @@ def tell_comparison(comparison: Comparison) -> dict[str, Any]:
 def tell_plan(plan: Plan) -> dict[str, Any]:
     """What more labels would buy."""
     told = plan.to_json()
-    bounds = [
-        None if c.right.needs() else float(c.right.read({}).value) for c in plan.goal.constraints
-    ]
+    bounds = [c.number for c in plan.goal.constraints]
     needs = [
         {
             **need,

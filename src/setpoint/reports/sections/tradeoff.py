@@ -41,7 +41,7 @@ def tradeoff(
     contenders : sequence of dict
         With ``name``, ``value`` and ``kept``, as in the record of a comparison.
     """
-    numeric = [j for j, c in enumerate(goal.constraints) if not c.right.needs()]
+    numeric = [j for j, c in enumerate(goal.constraints) if c.number is not None]
     lines = [] if rule.kind != "threshold" else [(name, _line(goal, c)) for name, c in rows]
     lines = [(name, line) for name, line in lines if line is not None]
     panels = [
@@ -87,7 +87,7 @@ def _panel(
         "limit": str(constraint),
         "x": str(constraint.left),
         "op": constraint.op,
-        "bound": float(constraint.right.read({}).value),
+        "bound": constraint.number,
         "curves": [{"name": n, "x": line["sides"][j], "y": line["y"]} for n, line in lines],
         "point": _point(figures[1 + j], figures[0]) if figures else None,
         "others": [
