@@ -91,7 +91,7 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
         marker = "o" if rule.feasible else "x"
         name = "rule" if rule.feasible else "nearest (not feasible)"
         ax.plot([held.value], [rule.value], marker, markersize=9, color="black", label=name)
-    ax.set_xlabel(str(bound.left))
+    ax.set_xlabel(str(limit.left))
     ax.legend(frameon=False)
     return ax
 
