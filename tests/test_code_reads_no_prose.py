@@ -20,7 +20,7 @@ SRC = Path(__file__).parents[1] / "src" / "setpoint"
 
 #: Other people's sentences, in which alone they say what we have to know. File, words, reason.
 FOREIGN = {
-    ("datasets/text_files.py", "EOF inside string starting at row"): "pandas: no field has the line",
+    ("datasets/text_files.py", "EOF inside string starting at row"): "pandas: no field has it",
     ("datasets/text_files.py", "Error tokenizing data. C error:"): "pandas: a heading before it",
     ("datasets/arrow_files.py", "."): "pyarrow: only its first sentence is for people",
 }
