@@ -10,7 +10,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.json_codec import plain
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
-from setpoint.decisions.outcome import same_point
+from setpoint.decisions.outcome import Outcome, same_point
 from setpoint.expressions import Columns
 from setpoint.goals import Goal, lower
 from setpoint.reports.checks.check_record import Check
@@ -188,6 +188,6 @@ def _no_tradeoff(record: dict[str, Any]) -> str:
 
 
 def _no_certificate(record: dict[str, Any]) -> str:
-    if record["verdict"]["status"] == "NO CONSTRAINT":
+    if record["verdict"]["status"] == Outcome.NO_CONSTRAINT:
         return "the goal sets no limit"
     return "no rows were kept apart to prove it on"

@@ -39,6 +39,7 @@ from setpoint.expressions import (
     Total,
 )
 from setpoint.expressions.node import ATOM
+from setpoint.expressions.rows.columns import ABSOLUTE_ERROR
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal
 from setpoint.methods.confusion.goal_over_cells import SignedExpression, _wanted
@@ -285,7 +286,7 @@ class ErrorGoal(nn.Module):
             return None
         if isinstance(bottom, Total) and bottom.quantity != "one":
             return None
-        error = ABSOLUTE if top.quantity == "absolute error" else SQUARED
+        error = ABSOLUTE if top.quantity == ABSOLUTE_ERROR else SQUARED
         key = error, top.event, isinstance(bottom, Spread), bottom.event, power, node.empty
         return Atom(self._rows.setdefault(key, len(self._rows)))
 

@@ -8,6 +8,7 @@ from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.outcome import same_point
 from setpoint.decisions.plan import thinned
+from setpoint.rules.certificate import NOT_PROVEN
 from setpoint.reports.report_inputs import Diagnosed
 
 VOID = (
@@ -58,7 +59,7 @@ def tell_certificate(certificate: Certificate, rule: DecisionRule) -> dict[str, 
                 "evidence": [str(e) for e in f.evidence[:4]],
                 "needed": f.needed,
                 "sentence": f.sentence(),
-                "way_out": f.way_out() if f.verdict == "NOT PROVEN" else "",
+                "way_out": f.way_out() if f.verdict == NOT_PROVEN else "",
             }
             for f in certificate.findings
         ],
