@@ -64,7 +64,7 @@ CASES = [
     # labels
     ("labels outside the task", lambda: sp.recall([0, 1, 2], [0, 1, 1]), sp.DataError, ValueError, "y_true holds 2 at row 2"),
     ("labels -1 and 1", lambda: sp.recall([-1, 1], [-1, 1]), sp.DataError, ValueError, "y_true holds -1 at row 0"),
-    ("text labels without a positive", tune(y=["no", "yes"] * 3), sp.DataError, ValueError, "say which label is positive, for example positive='yes'"),
+    ("text labels without a positive", tune(y=["no", "yes"] * 3), sp.DataError, ValueError, "say which label is positive, for example positive=\"yes\""),
     ("a positive of another kind", tune(positive="1"), sp.DataError, ValueError, "they must be of one kind"),
     ("a gap in the labels", lambda: sp.recall([0, 1, NAN], [0, 1, 1]), sp.DataError, ValueError, "nan at row 2"),
     ("scores where decisions belong", lambda: sp.recall(Y, S), sp.DataError, ValueError, "pass scores >= threshold"),

@@ -1,5 +1,6 @@
 """The estimator: scikit-learn's checks, tables as users have them, every model, files."""
 
+import pathlib
 import pickle
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 from torch import nn
 
 import setpoint as sp
@@ -50,6 +52,61 @@ def test_scikit_learns_checks(estimator, check):
 @pytest.mark.slow
 def test_scikit_learns_checks_of_networks_and_methods(estimator, check):
     check(estimator)
+
+
+NAMES_OF_CLASSES = (
+    "its classes are 1 and 2 or words: a goal that tells the classes apart asks which is positive"
+)
+EXCEPTIONS_OF_F1 = {
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_classifiers_train": "predict follows the operating point, not the larger probability",
+    "check_classifier_data_not_an_array": NAMES_OF_CLASSES,
+    "check_classifiers_classes": NAMES_OF_CLASSES,
+    "check_estimators_dtypes": NAMES_OF_CLASSES,
+    "check_fit2d_1feature": NAMES_OF_CLASSES,
+    "check_sample_weights_not_an_array": NAMES_OF_CLASSES,
+    "check_sample_weights_not_overwritten": NAMES_OF_CLASSES,
+    "check_sample_weights_pandas_series": NAMES_OF_CLASSES,
+    "check_sample_weights_shape": NAMES_OF_CLASSES,
+}
+
+
+def test_a_goal_of_two_classes_passes_all_but_the_documented_checks():
+    estimator = sp.GoalClassifier("maximize f1", model="linear")
+    outcomes = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert len(outcomes) > 50
+    assert {o["check_name"] for o in outcomes if o["status"] == "failed"} == set(EXCEPTIONS_OF_F1)
+    guide = (pathlib.Path(__file__).parents[2] / "docs/guide/training.md").read_text("utf-8")
+    assert [name for name in EXCEPTIONS_OF_F1 if f"`{name}`" not in guide] == []
+
+
+@pytest.mark.parametrize(
+    ("goal", "task", "several"),
+    [
+        ("maximize f1", None, False),
+        ("maximize recall subject to precision >= 0.9", None, False),
+        ("maximize accuracy subject to fpr <= 0.1", None, False),
+        ("maximize auroc", None, False),
+        ("maximize accuracy", None, True),
+        ("maximize macro(f1)", None, True),
+        ('maximize recall.of("cat")', None, True),
+        ("maximize accuracy", "binary", False),
+        ("maximize accuracy", "multiclass", True),
+        ("maximize macro(f1)", "multilabel", False),
+    ],
+)
+def test_the_tag_of_several_classes_follows_the_goal(goal, task, several):
+    for estimator in (sp.GoalClassifier, sp.boosting.GoalLGBMClassifier):
+        assert get_tags(estimator(goal, task=task)).classifier_tags.multi_class is several
+
+
+def test_a_goal_of_two_classes_refuses_three_of_them():
+    data = sp.datasets.load("iris")
+    for estimator in (sp.GoalClassifier, sp.boosting.GoalLGBMClassifier):
+        with pytest.raises(sp.GoalError, match=r"Only binary .* this goal: f1 speaks of one class"):
+            estimator("maximize f1").fit(data.X, data.y)
+        with pytest.raises(sp.DataError, match=r"Only binary .* 3 classes: say which of them"):
+            estimator("maximize f1", task="binary").fit(data.X, data.y)
 
 
 @pytest.fixture(scope="module")

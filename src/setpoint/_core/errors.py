@@ -8,7 +8,7 @@ imported by, ``setpoint.DataError``.
 A sentence may hold fields, ``{name}``, filled from keywords. What is spelled differently by each
 door is a field of its own type: an :class:`Argument` is ``positive="yes"`` in Python and
 ``--positive yes`` on the command line, a :class:`RowNumber` counts from 0 in Python and from 1 in a
-file. :meth:`SetpointError.render` spells them; nobody ever searches the sentence.
+file. :meth:`SetpointError.render` spells them; code never searches the sentence.
 
 >>> error = DataError("{argument} must be a share", argument=Argument("margin", 2))
 >>> str(error), error.value
@@ -19,13 +19,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
 
-_UNSET: Any = object()
+_UNSET: Any = ...  # pickles as the one object it is
+
+
+class ErrorCode(StrEnum):
+    """What an error is about, where code wants to know."""
+
+    ROWS_USED = "rows-used"  # a proof was asked for on rows that were used before
+
+
+class Wording:
+    """A part of a sentence that each door spells for itself; ``str`` gives Python's spelling."""
 
 
 @dataclass(frozen=True)
-class Argument:
+class Argument(Wording):
     """An argument as a sentence names it, with its value or without.
 
     >>> str(Argument("positive", "yes")), str(Argument("group"))
@@ -43,12 +54,12 @@ class Argument:
     def __str__(self) -> str:
         if not self.has_value:
             return f"{self.name}="
-        quoted = f'"{self.value}"' if isinstance(self.value, str) else repr(self.value)
+        quoted = f'"{self.value}"' if isinstance(self.value, str) else str(self.value)
         return f"{self.name}={quoted}"
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Wording):
     """An argument spoken of by its name alone: ``y_true`` in Python, "the label" elsewhere."""
 
     name: str
@@ -58,28 +69,60 @@ class Name:
 
 
 @dataclass(frozen=True)
-class RowNumber:
+class RowNumber(Wording):
     """The place of a row, counted from 0.
 
     >>> str(RowNumber(3))
-    'row 3'
+    'at row 3'
     """
 
     index: int
 
     def __str__(self) -> str:
-        return f"row {self.index}"
+        return f"at row {self.index}"
 
 
 @dataclass(frozen=True)
-class Spelling:
-    """A part of a sentence that each door words for itself: in Python, and on the command line."""
+class Spelling(Wording):
+    """A part of a sentence with both its wordings: in Python, and on the command line."""
 
     python: str
     command: str
 
     def __str__(self) -> str:
         return self.python
+
+
+class Phrase(Wording):
+    """A part of a sentence with fields of its own.
+
+    >>> str(Phrase("say {way}", way=Argument("positive", 1)))
+    'say positive=1'
+    """
+
+    def __init__(self, template: str, /, **fields: Any) -> None:
+        self.template = template
+        self.fields = fields
+
+    def render(self, spell: Callable[[Wording], str] = str) -> str:
+        """The words, their fields spelled by a door."""
+        if not self.fields:
+            return self.template
+        return self.template.format(**{k: _spelled(v, spell) for k, v in self.fields.items()})
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __reduce__(self) -> Any:
+        """Pickle by template and fields."""
+        return _restored, (type(self), self.template, self.fields)
+
+
+def _spelled(value: Any, spell: Callable[[Wording], str]) -> Any:
+    """A field as a door spells it; a plain value stays, so that a format such as ``:g`` works."""
+    if isinstance(value, Phrase):
+        return value.render(spell)
+    return spell(value) if isinstance(value, Wording) else value
 
 
 class SetpointError(Exception):
@@ -91,63 +134,73 @@ class SetpointError(Exception):
         What is wrong and the way out. With ``fields`` it is a template: ``{name}`` stands for a
         field, and a brace that is meant is doubled.
     **fields
-        What the template names. ``argument`` (an :class:`Argument` or :class:`Name`), ``row`` (a
-        :class:`RowNumber`) and ``hint`` (the way out, added at the end where the template does not
-        name it) are known to every door.
+        What the template names, and what code may want to know. ``argument`` (an
+        :class:`Argument` or :class:`Name`), ``row`` (a :class:`RowNumber`), ``hint`` (the way out)
+        and ``code`` (an :class:`ErrorCode`) can be asked for as attributes.
 
     Attributes
     ----------
-    argument, value, row, hint
+    argument, value, row, hint, code
         The fields of that name, or None; ``value`` is the argument's.
     """
 
     __module__ = "setpoint"
 
-    def __init__(self, sentence: str = "", **fields: Any) -> None:
+    def __init__(self, sentence: str = "", /, **fields: Any) -> None:
         self.template = sentence
         self.fields = fields
         super().__init__(self.render())
 
-    def render(self, spell: Callable[[Any], str] = str) -> str:
+    def render(self, spell: Callable[[Wording], str] = str) -> str:
         """The sentence, its fields spelled by a door."""
-        if not self.fields:
-            return self.template
-        sentence = self.template.format(**{k: spell(v) for k, v in self.fields.items()})
-        hint = self.fields.get("hint")
-        if hint is None or "{hint}" in self.template:
-            return sentence
-        return f"{sentence.rstrip('.')}. {spell(hint)}"
+        return Phrase(self.template, **self.fields).render(spell)
+
+    def with_fields(self, **fields: Any) -> Self:
+        """The same error with some fields replaced."""
+        return type(self)(self.template, **{**self.fields, **fields})
+
+    def followed_by(self, sentence: str, /, **fields: Any) -> Self:
+        """The same error with another sentence after its own."""
+        first = Phrase(f"{self.template.rstrip('.')}.", **self.fields)
+        asked = {k: v for k, v in self.fields.items() if k in ("argument", "row", "hint", "code")}
+        more = Phrase(sentence, **fields)
+        return type(self)("{first} {more}", **{**asked, "first": first, "more": more})
 
     @property
     def argument(self) -> str | None:
         """Name of the argument at fault."""
-        found = self.fields.get("argument")
-        return None if found is None else found.name
+        argument = self.fields.get("argument")
+        return None if argument is None else argument.name
 
     @property
     def value(self) -> Any:
         """Value of the argument at fault."""
-        found = self.fields.get("argument")
-        return found.value if isinstance(found, Argument) and found.has_value else None
+        argument = self.fields.get("argument")
+        return argument.value if isinstance(argument, Argument) and argument.has_value else None
 
     @property
     def row(self) -> int | None:
         """The row at fault, counted from 0."""
-        found = self.fields.get("row")
-        return None if found is None else found.index
+        row = self.fields.get("row")
+        return None if row is None else row.index
 
     @property
     def hint(self) -> str | None:
         """The way out."""
-        found = self.fields.get("hint")
-        return None if found is None else str(found)
+        hint = self.fields.get("hint")
+        return None if hint is None else str(hint)
+
+    @property
+    def code(self) -> ErrorCode | None:
+        """What the error is about."""
+        return self.fields.get("code")
 
     def __reduce__(self) -> Any:
         """Pickle by template and fields, not by the rendered message."""
         return _restored, (type(self), self.template, self.fields)
 
 
-def _restored(kind: type[SetpointError], template: str, fields: Mapping[str, Any]) -> SetpointError:
+def _restored(kind: Callable[..., Any], template: str, fields: Mapping[str, Any]) -> Any:
     return kind(template, **fields)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from setpoint._core.errors import FileError
+from setpoint._core.errors import FileError, Name
 
 
 @contextmanager
@@ -166,8 +166,12 @@ def claim_folder(
         way = f" as {option}" if option else ""
         raise FileError(f'"{folder}" holds other files; name a new folder{way}.')
     if not force:
-        flag = "--force" if option else "force"
-        raise FileError(f'"{folder}" holds {holds}; say {flag} to replace it.')
+        raise FileError(
+            '"{folder}" holds {holds}; say {argument} to replace it.',
+            folder=folder,
+            holds=holds,
+            argument=Name("force"),
+        )
 
 
 # Folders that are whole or refused: gathered beside their place, sealed by a manifest.

@@ -16,7 +16,12 @@ from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.datasets import split
 from setpoint.expressions import take_groups
-from setpoint.fit.class_labels import ClassLabels, needs_two, read_labels
+from setpoint.fit.class_labels import (
+    ClassLabels,
+    allows_several_classes,
+    needs_two,
+    read_labels,
+)
 from setpoint.goals import Goal, Task
 
 FORMAT = "setpoint boosted classifier 1"
@@ -60,9 +65,10 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values are taken."""
+        """Missing values are taken, and several classes where the goal allows them."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_class = allows_several_classes(self.goal, self.task)
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> Self:

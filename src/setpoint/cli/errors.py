@@ -1,7 +1,7 @@
 """From an exception to a sentence on stderr and an exit code.
 
 The library names its arguments (``positive=``, ``y_true``) and counts rows from 0; on the command
-line there are options and data rows from 1, so the sentence is worded again here.
+line there are options and data rows from 1. Errors hold these parts as fields, spelled here.
 """
 
 from __future__ import annotations
@@ -10,63 +10,55 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable
 
 from rich.cells import cell_len
 
-from setpoint._core.errors import DataError, GoalSyntaxError, KindError, SetpointError
+from setpoint._core.errors import (
+    Argument,
+    GoalSyntaxError,
+    Name,
+    Phrase,
+    RowNumber,
+    SetpointError,
+    Spelling,
+    Wording,
+)
 from setpoint.cli.display.terminal import Code, Screen, print_json
 
-_VALUE = r"""("[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|\w+)"""
-_PREVALENCE = "--prevalence is a share of positives, or two of them (LOW,HIGH)"
-_WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (rf"\bpositive={_VALUE}", lambda m: f"--positive {_typed(m[1])}"),
-    (rf"\bkind={_VALUE}", lambda m: f"--kind {_typed(m[1])}"),
-    (
-        rf"\b(model|method|effort|confidence|folds|certify_size|margin|proof_price)={_VALUE}",
-        lambda m: f"--{m[1].replace('_', '-')} {_typed(m[2])}",
-    ),
-    (rf"\brandom_state={_VALUE}(: a whole number, 0 or more)?.*", r"--seed \1\2"),
-    (r"^together and time cannot", "--together and --time cannot"),
-    (r"^(split|together|time) (is|has) ", r"--\1 \2 "),
-    (rf"\bby={_VALUE} belongs", lambda m: f"--by {_typed(m[1])} belongs"),
-    (rf"\bby={_VALUE}(:| takes)", lambda m: f"--by {_typed(m[1])}{m[2]}"),
-    (r"\bleave by= out", "leave --by out"),
-    (
-        r"divides each logit by the norm of its row of the last layer: pass head=,.*",
-        "needs the last layer of the model; on the command line go by rl_conf_m",
-    ),
-    (r'declare them, Task\.multiclass\(classes, score="logit"\)', "say --score-kind logit"),
-    (r'\bscore="logit" or "raw"', "--score-kind logit or raw"),
-    (r"\btune\(goal, y, scores, prove=…, reference=…\)", "tune --prove 0.95 --reference FILE"),
-    (r"\(seen=\)", "(--seen)"),
-    (r"\bweight_bound= belongs to sample_weight=", "--weight-bound belongs to --weight"),
-    (r"\bweight_bound=", "--weight-bound "),
-    (r"\bweight_bound\b", "--weight-bound"),
-    (r"\bmade (with|without) sample_weight", r"made \1 --weight"),
-    (r"\bprevalence is a share of positives, or a pair \(low, high\) of them", _PREVALENCE),
-    (r"\bsay by=,", "say --by,"),
-    (
-        r'the column "([^"]*)": pass it as group=',
-        lambda m: f'the column "{m[1]}": add --group {_typed(m[1])}',
-    ),
-    (
-        r'one threshold per "([^"]*)": pass group=',
-        lambda m: f'one threshold per "{m[1]}": add --group {_typed(m[1])}',
-    ),
-    ("[Aa]re the label and the score swapped", "are --label and --score swapped"),
-    (r"\bpass (group|query)=", lambda m: f"say --{m[1]}"),
-    (r"\btask=Task\.multiclass\(.*?\]\)", "--classes a,b,…"),
-    (r"\bsample_weight\b", "the weight"),
-    (r"\by_true\b", "the label"),
-    (r"\bat row (\d+)", lambda m: f"in data row {int(m[1]) + 1}"),
+#: What the library calls by an argument that is no option, and options with a name of their own.
+_NAMES = {"y_true": "the label", "sample_weight": "the weight"}
+_OPTIONS = {"random_state": "--seed"}
+#: Arguments that a sentence speaks of by their name alone, and that are options here.
+_OPTION_NAMES = frozenset(
+    {
+        *("batch_size", "confidence", "distance", "eps", "floor", "force", "iterations", "loss"),
+        *("noise", "prevalence", "range", "restarts", "split", "time", "together"),
+        "weight_bound",
+    }
 )
 
-#: What may be said again in an error about a goal, which quotes it.
-_WORDS_OF_GOALS = (
-    ("leave prove= out", "leave --prove out"),
-    ("prevalence= and sample_weight= do not", "--prevalence and --weight do not"),
-)
+
+def spelled(part: Wording) -> str:
+    """A part of a sentence in the words of the command line.
+
+    >>> spelled(Argument("certify_size", 2)), spelled(RowNumber(0))
+    ('--certify-size 2', 'in data row 1')
+    """
+    if isinstance(part, Argument):
+        option = _OPTIONS.get(part.name) or _option(part.name)
+        return f"{option} {_typed(str(part.value))}" if part.has_value else option
+    if isinstance(part, Name):
+        word = _NAMES.get(part.name, part.name)
+        return _option(word) if word in _OPTION_NAMES else word
+    if isinstance(part, Phrase):
+        return part.render(spelled)
+    if isinstance(part, RowNumber):
+        return f"in data row {part.index + 1}"
+    return part.command if isinstance(part, Spelling) else str(part)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def report(error: BaseException, debug: bool) -> Code:
@@ -111,23 +103,17 @@ def _lines(error: BaseException, screen: Screen) -> list[str]:
 def worded(error: SetpointError) -> str:
     """The message of an error in the words of the command line.
 
-    >>> worded(DataError('column "y" holds "no", "yes": say for example positive="yes".'))
-    'column "y" holds "no", "yes": say for example --positive yes.'
+    >>> from setpoint import DataError
+    >>> worded(DataError("say for example {way}.", way=Argument("positive", "yes")))
+    'say for example --positive yes.'
     """
-    message = str(error)
-    if isinstance(error, DataError | KindError):  # a GoalError quotes the goal, which is left alone
-        for pattern, words in _WORDS:
-            message = re.sub(pattern, words, message)
-    else:
-        for said, words in _WORDS_OF_GOALS:
-            message = message.replace(said, words)
-    return message.rstrip()
+    sentence = error.render(spelled).rstrip()
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
 def _typed(value: str) -> str:
     """A value as it is typed in a shell: without quotes where it needs none."""
-    bare = value.strip("\"'")
-    return bare if re.fullmatch(r"[\w.+-]+", bare) else f'"{bare}"'
+    return value if re.fullmatch(r"[\w.+-]+", value) else f'"{value}"'
 
 
 def _wrapped(sentence: str, screen: Screen) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError, Spelling
 from setpoint._core.words import listing, nearest
 from setpoint.datasets.columns.column_roles import column, refuse_missing
 
@@ -36,19 +36,28 @@ def declared(counts: Mapping[Any, int], target: str) -> Any:
         return values[1]
     if len(values) > _MOST_LABELS and any(isinstance(v, float) and v % 1 for v in values):
         raise DataError(
-            f'column "{target}" (label) holds {len(values):,} different numbers, and a label has '
-            "few: are the label and the score swapped?"
+            'column "{target}" (label) holds {n:,} different numbers, and a label has few: '
+            "are {pair} swapped?",
+            target=target,
+            n=len(values),
+            pair=Spelling("the label and the score", "--label and --score"),
         )
     held = listing(shown(v) for v in values)
     if len(values) == 2:
         example = next((v for v in values if str(v).lower() in _USUAL), _rarest(counts))
         raise DataError(
-            f'column "{target}" holds {held}: say which one is positive, '
-            f"for example positive={shown(example)}."
+            'column "{target}" holds {values}: say which one is positive, for example {way}.',
+            target=target,
+            values=held,
+            way=Argument("positive", example),
         )
     raise DataError(
-        f'column "{target}" has {len(values)} values ({held}); a goal on precision needs two. '
-        f"Say positive={shown(_rarest(counts))} to set it against the rest."
+        'column "{target}" has {n} values ({values}); a goal on precision needs two. '
+        "Say {way} to set it against the rest.",
+        target=target,
+        n=len(values),
+        values=held,
+        way=Argument("positive", _rarest(counts)),
     )
 
 
@@ -67,11 +76,15 @@ def matched(values: Sequence[Any], positive: Any, target: str) -> Any:
             return value
     near = nearest(positive, values)
     found = next((v for v in values if str(v) == near), None)
-    hint = "" if near is None else f" Did you mean positive={shown(found)}?"
-    raise DataError(
-        f'positive={shown(positive)} does not occur in column "{target}", which holds '
-        f"{listing(shown(v) for v in values)}.{hint}"
+    error = DataError(
+        '{argument} does not occur in column "{target}", which holds {values}.',
+        argument=Argument("positive", positive),
+        target=target,
+        values=listing(shown(v) for v in values),
     )
+    if near is None:
+        raise error
+    raise error.followed_by("Did you mean {way}?", way=Argument("positive", found))
 
 
 def _spells(text: str, value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError, Name
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.datasets.columns.dates import moments
@@ -133,8 +133,10 @@ def part(
     _check(y, certify_size, folds, least, seed)
     if together is not None and time is not None:
         raise KindError(
-            "together and time cannot be combined: an id with rows before and after a cut would "
-            "have to be parted; give one of them."
+            "{argument} and {time} cannot be combined: an id with rows before and after a cut "
+            "would have to be parted; give one of them.",
+            argument=Name("together"),
+            time=Name("time"),
         )
     labels = y if y.ndim == 1 else _rarest(y, 2 * least)
     codes = np.unique(labels, return_inverse=True)[1]
@@ -208,8 +210,11 @@ def _by_user(split: Any, way: Parting, codes: np.ndarray, folds: int) -> Parts:
     train, tune, certify = (np.flatnonzero(words == word) for word in WORDS)
     if not len(train):
         raise DataError(
-            f'split has no "train" rows; it holds {listing(_quoted(names))}. '
-            f"Name some rows train (the words are {listing(WORDS)})."
+            '{argument} has no "train" rows; it holds {names}. Name some rows train (the words '
+            "are {words}).",
+            argument=Name("split"),
+            names=listing(_quoted(names)),
+            words=listing(WORDS),
         )
     if isinstance(way, ByClass) and way.ids is not None:
         _refuse_parted(way.ids, words)
@@ -238,13 +243,22 @@ def _words(names: Any) -> tuple[np.ndarray, list[str]]:
     codes, found = pd.factorize(pd.Series(names).astype(object), use_na_sentinel=True)
     if (codes < 0).any():
         row = int((codes < 0).argmax()) + 1
-        raise DataError(f"split is missing in data row {row}; name it {', '.join(WORDS)}.")
+        raise DataError(
+            "{argument} is missing in data row {place}; name it {words}.",
+            argument=Name("split"),
+            place=row,
+            words=", ".join(WORDS),
+        )
     plain = [str(word).strip().lower() for word in found]
     for code, word in enumerate(plain):
         if word not in ALIASES:
             row = int((codes == code).argmax()) + 1
             raise DataError(
-                f'split is "{found[code]}" in data row {row}; the words are {listing(WORDS)}.'
+                '{argument} is "{word}" in data row {place}; the words are {words}.',
+                argument=Name("split"),
+                word=found[code],
+                place=row,
+                words=listing(WORDS),
             )
     jobs = np.array([ALIASES[word] for word in plain], dtype=object)
     other = sorted({(word, ALIASES[word]) for word in plain if word not in WORDS})
@@ -276,14 +290,21 @@ def _ids(together: Any, n: int) -> np.ndarray:
     codes, _ = pd.factorize(pd.Series(_sized(together, n, "together")), use_na_sentinel=True)
     if (codes < 0).any():
         row = int((codes < 0).argmax()) + 1
-        raise DataError(f"together is missing in data row {row}; give each row an id, or drop it.")
+        raise DataError(
+            "{argument} is missing in data row {place}; give each row an id, or drop it.",
+            argument=Name("together"),
+            place=row,
+        )
     return codes
 
 
 def _ranks(time: Any, n: int) -> np.ndarray:
     times, ranks = np.unique(moments(_sized(time, n, "time"), "time"), return_inverse=True)
     if len(times) == 1:
-        raise DataError("time is the same in every row; rows of one time cannot be parted by it.")
+        raise DataError(
+            "{argument} is the same in every row; rows of one time cannot be parted by it.",
+            argument=Name("time"),
+        )
     return ranks
 
 
@@ -293,10 +314,20 @@ def _sized(values: Any, n: int, what: str) -> Any:
 
     shape = getattr(values, "shape", (len(values),))
     if len(shape) != 1:
-        raise DataError(f"{what} has shape {tuple(shape)}; give one value a row: shape ({n},).")
+        raise DataError(
+            "{argument} has shape {shape}; give one value a row: shape ({n},).",
+            argument=Name(what),
+            shape=tuple(shape),
+            n=n,
+        )
     found = values if isinstance(values, pd.Series) else pd.Series(values)
     if len(found) != n:
-        raise DataError(f"{what} has {len(found):,} values for {n:,} rows; give one a row.")
+        raise DataError(
+            "{argument} has {values:,} values for {n:,} rows; give one a row.",
+            argument=Name(what),
+            values=len(found),
+            n=n,
+        )
     return found.reset_index(drop=True)
 
 
@@ -309,8 +340,13 @@ def _check(y: np.ndarray, certify_size: Any, folds: Any, least: Any, seed: Any) 
         raise DataError(f"y has shape {y.shape}; give one class a row, or one column a label.")
     if not is_real(certify_size) or not 0 <= certify_size < 1:
         raise KindError(
-            f"certify_size={certify_size!r}: a share of the rows, at least 0 and less than 1"
+            "{argument}: a share of the rows, at least 0 and less than 1",
+            argument=Argument("certify_size", certify_size),
         )
     for name, value, lowest in (("folds", folds, 1), ("least", least, 1), ("seed", seed, 0)):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-            raise KindError(f"{name}={value!r}: a whole number, at least {lowest}")
+            raise KindError(
+                "{argument}: a whole number, at least {lowest}",
+                argument=Argument(name, value),
+                lowest=lowest,
+            )

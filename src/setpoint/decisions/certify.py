@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import (
+    Argument,
+    DataError,
+    KindError,
+    Name,
+    Phrase,
+    Spelling,
+    Wording,
+)
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.decisions.proof.power import rows_needed
@@ -28,14 +36,23 @@ ASSUMPTION = (
     "It holds if the tested rows are a random sample of the rows to come and nothing (training, "
     "tuning, choosing among models) has seen them; it does not cover drift."
 )
-_WAY = (
-    "{how}; a proof needs rows that nothing has seen. Pass other rows, or choose and prove in one "
-    "step: tune(goal, y, scores, prove=…, reference=…)"
-)
-
 _OUT_OF_FOLD = "The rows are out-of-fold: these are figures, and prove nothing."
 
-USED_BEFORE = _WAY.format(how="before (seen=)")
+
+
+def used(how: str | Wording) -> Phrase:
+    """The end of a sentence on rows that were used: how, and the way out."""
+    return Phrase(
+        "{how}; a proof needs rows that nothing has seen. Pass other rows, or choose and prove in "
+        "one step: {tune}",
+        how=how,
+        tune=Spelling(
+            "tune(goal, y, scores, prove=…, reference=…)", "tune --prove 0.95 --reference FILE"
+        ),
+    )
+
+
+USED_BEFORE = used(Spelling("before (seen=)", "before (--seen)"))
 
 
 def certify(
@@ -147,12 +164,12 @@ def certify_columns(
     rows = Fingerprint.of(columns)
     if isinstance(rule, DecisionRule):
         own = () if rule.chosen_on is None else (rule.chosen_on,)
-        refuse_seen(rows, own, "certify rows", _WAY.format(how="to choose the rule (tune)"))
+        refuse_seen(rows, own, "certify rows", used("to choose the rule (tune)"))
         refuse_seen(
             rows,
             rule.touched,
             "certify rows",
-            _WAY.format(how="to certify this rule, or as its reference"),
+            used("to certify this rule, or as its reference"),
         )
     refuse_seen(rows, seen, "certify rows", USED_BEFORE)
     also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
@@ -415,8 +432,10 @@ def _range(prevalence: Any) -> tuple[float, ...]:
     ends: list[Any] = [prevalence, prevalence] if single else list(prevalence)
     if len(ends) != 2 or not all(is_real(x) and 0 < x < 1 for x in ends) or ends[0] > ends[1]:
         raise DataError(
-            f"prevalence is a share of positives, or a pair (low, high) of them, between 0 and 1; "
-            f"got {prevalence!r}"
+            "{argument} is a share of positives, or {range}, between 0 and 1; got {prevalence!r}",
+            argument=Name("prevalence"),
+            range=Spelling("a pair (low, high) of them", "two of them (LOW,HIGH)"),
+            prevalence=prevalence,
         )
     return float(ends[0]), float(ends[1])
 
@@ -424,9 +443,21 @@ def _range(prevalence: Any) -> tuple[float, ...]:
 def check_weights(columns: Columns, bound: Any) -> None:
     """Refuse weights beyond their stated bound."""
     if not is_real(bound) or not 0 < bound < math.inf:
-        raise DataError(f"weight_bound is the largest weight a row can have; got {bound!r}")
+        raise DataError(
+            "{argument} is the largest weight a row can have; got {bound!r}",
+            argument=Name("weight_bound"),
+            bound=bound,
+        )
     if columns.weight is None:
-        raise KindError("weight_bound= belongs to sample_weight=; leave it out")
+        raise KindError(
+            "{argument} belongs to {weight}; leave it out",
+            argument=Argument("weight_bound"),
+            weight=Spelling("sample_weight=", "--weight"),
+        )
     heaviest = float(columns.weight.max())
     if heaviest > bound:
-        raise DataError(f"a row weighs {heaviest:g}, more than weight_bound={bound:g}")
+        raise DataError(
+            "a row weighs {heaviest:g}, more than {argument}",
+            heaviest=heaviest,
+            argument=Argument("weight_bound", bound),
+        )

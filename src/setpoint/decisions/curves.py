@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.errors import DataError, GoalError, KindError, Name
 from setpoint.expressions import Columns, Domain, Expression, Label, Sweep, Task, Total, take_in
 from setpoint.metrics import fpr, metric, precision, recall
 
@@ -63,7 +63,12 @@ def metric_curve(
     (a, a_ok), (b, b_ok) = (_along(m, sweep, columns) for m in (first, second))
     ok = a_ok & b_ok
     if not ok.any():
-        raise DataError(f"{first} against {second} is defined nowhere: y_true lacks a class")
+        raise DataError(
+            "{first} against {second} is defined nowhere: {argument} lacks a class",
+            first=str(first),
+            second=str(second),
+            argument=Name("y_true"),
+        )
     return MetricCurve(str(first), str(second), sweep.thresholds[ok], a[ok], b[ok])
 
 

@@ -15,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, FileError, GoalError, KindError, SetpointError
+from setpoint._core.errors import (
+    Argument,
+    DataError,
+    FileError,
+    GoalError,
+    KindError,
+    Name,
+    Phrase,
+    SetpointError,
+    Spelling,
+)
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
 from setpoint.decisions.proof.row_claims import Claim, claims_of
@@ -138,7 +148,7 @@ class MonitorReport:
         The row at which it was called broken.
     watched : tuple of Watched
     confidence : float
-    note : str
+    caution : Phrase or None
         A hint where the rows fed do not look like those of the certificate.
     """
 
@@ -147,7 +157,12 @@ class MonitorReport:
     alarm: int | None
     watched: tuple[Watched, ...]
     confidence: float
-    note: str = ""
+    caution: Phrase | None = None
+
+    @property
+    def note(self) -> str:
+        """The caution in words; empty where there is none."""
+        return "" if self.caution is None else str(self.caution)
 
     def __str__(self) -> str:
         head = f"{self.status.upper()} after {self.rows:,} rows"
@@ -258,13 +273,17 @@ class Monitor:
         if self.certificate.weighted != (columns.weight is not None):
             with_ = "without" if columns.weight is not None else "with"
             raise DataError(
-                f"the certificate was made {with_} sample_weight; feed the monitor rows like those"
+                "the certificate was made {with_} {argument}; feed the monitor rows like those",
+                with_=with_,
+                argument=Spelling("sample_weight", "--weight"),
             )
         if columns.weight is not None:
             heaviest, bound = float(columns.weight.max()), self.certificate.weight_bound
             if bound is not None and heaviest > bound:
                 raise DataError(
-                    f"a row weighs {heaviest:g}, more than the certificate's weight_bound"
+                    "a row weighs {heaviest:g}, more than the certificate's {argument}",
+                    heaviest=heaviest,
+                    argument=Name("weight_bound"),
                 )
         rows = Fingerprint.of(columns)
         way = "to certify the rule; a monitor needs rows that came later"
@@ -273,16 +292,19 @@ class Monitor:
             refuse_seen(rows, self._fed, "rows", "by this monitor; feed each row once")
         return rows
 
-    def _note(self) -> str:
+    def _caution(self) -> Phrase | None:
         """A hint where all rows fed were decided positive, though few were when certified."""
         share = self.certificate.flagged
         if self.labels != "all" or not share or not self.rows or self._flagged < self.rows:
-            return ""
+            return None
         if self.rows * np.log(share) > -20:
-            return ""
-        return (
-            f"all {self.rows:,} rows fed were decided positive, and {share:.1%} were when the rule "
-            'was certified; where only such rows are labelled, say labels="flagged"'
+            return None
+        return Phrase(
+            "all {rows:,} rows fed were decided positive, and {share:.1%} were when the rule was "
+            "certified; where only such rows are labelled, say {way}",
+            rows=self.rows,
+            share=share,
+            way=Argument("labels", "flagged"),
         )
 
     def __str__(self) -> str:
@@ -321,7 +343,7 @@ class Monitor:
         else:
             status = AGAIN if all(s == AGAIN for s in said) else HOLDS
         sure = self.certificate.confidence
-        return MonitorReport(status, self.rows, self.alarm, tuple(watched), sure, self._note())
+        return MonitorReport(status, self.rows, self.alarm, tuple(watched), sure, self._caution())
 
     # --- files -------------------------------------------------------------------------------
 

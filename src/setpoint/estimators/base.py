@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 from torch import nn
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError, Spelling
 from setpoint._core.options import is_real
 from setpoint.datasets.columns.matrix_input import take
 
@@ -28,7 +28,11 @@ def seed_of(state: Any) -> int:
         return int(state.randint(2**31))
     if isinstance(state, int | np.integer) and state >= 0:
         return int(state)
-    raise KindError(f"random_state={state!r}: a whole number, 0 or more, or None")
+    raise KindError(
+        "{argument}: a whole number, 0 or more{none}",
+        argument=Argument("random_state", state),
+        none=Spelling(", or None", ""),
+    )
 
 
 def note_features(estimator: Any, X: Any) -> int:
@@ -93,7 +97,10 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
             raise KindError(f"{name}={x!r}: a number between 0 and 1")
     sure, hears = given["confidence"], given["listener"]
     if not is_real(sure) or not 0.5 <= sure < 1:
-        raise KindError(f"confidence={sure!r}: a number between 0.5 and 1, for example 0.95")
+        raise KindError(
+            "{argument}: a number between 0.5 and 1, for example 0.95",
+            argument=Argument("confidence", sure),
+        )
     limits: dict[str, Any] = {"margin": given["margin"], "proof_price": given["proof_price"]}
     if given["time_limit"] is not None:
         limits["time_limit"] = given["time_limit"]

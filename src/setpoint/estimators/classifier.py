@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 from torch import nn
 
-from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.errors import Argument, DataError, KindError, Name, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions import evaluate
@@ -31,7 +31,7 @@ from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import RunAttributes
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import needs_two, read_labels
+from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
@@ -217,9 +217,10 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         self.listener = listener
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values are taken, and several labels per row where the goal speaks of such."""
+        """Missing values are taken; several classes, or labels per row, where the goal allows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.classifier_tags.multi_class = allows_several_classes(self.goal, self.task)
         tags.classifier_tags.multi_label = self._speaks_of_labels()
         tags.target_tags.single_output = True
         return tags
@@ -273,7 +274,11 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
             if (weight < 0).any():
-                raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
+                raise DataError(
+                    "{argument} holds {weight:g}; weights are not negative",
+                    argument=Name("sample_weight"),
+                    weight=weight.min(),
+                )
         needs_two(target, weight)
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
@@ -358,7 +363,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         if isinstance(model, str):
             if model not in MODELS:
                 hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
-                raise KindError(f"model={model!r}: {hint}")
+                raise KindError("{argument}: {hint}", argument=Argument("model", model), hint=hint)
             return model
         own = isinstance(model, nn.Module | ScoresGiven)
         if own or (hasattr(model, "fit") and is_classifier(model)):

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import nn
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError, Name
 from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.evaluate import Evaluation
@@ -221,12 +221,12 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
                 raise KindError(f"{name}={x!r}: a positive number")
         if isinstance(method, str) and method not in METHODS:
             hint = did_you_mean(method, METHODS, f"choose from {listing(METHODS)}.")
-            raise KindError(f"method={method!r}: {hint}")
+            raise KindError("{argument}: {hint}", argument=Argument("method", method), hint=hint)
         if not isinstance(method, str) and not trains_real_targets(method):
             raise KindError(f"method={method!r}: one of {listing(METHODS)}, or Errors(…)")
         if isinstance(model, str) and model not in MODELS:
             hint = did_you_mean(model, MODELS, f"choose from {listing(MODELS)}.")
-            raise KindError(f"model={model!r}: {hint}")
+            raise KindError("{argument}: {hint}", argument=Argument("model", model), hint=hint)
         named = not (isinstance(method, str) and method == "auto")
         if not isinstance(model, str | nn.Module):
             if not (hasattr(model, "fit") and is_regressor(model)):
@@ -241,8 +241,10 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         driven = named and (not isinstance(method, str) or method == "errors")
         if driven and isinstance(model, str) and model == "trees":
             raise KindError(
-                'model="trees" is LightGBM on plain losses; method="errors" trains "linear", "mlp" '
-                "or a module"
+                '{argument} is LightGBM on plain losses; {method} trains "linear", "mlp" or a '
+                "module",
+                argument=Argument("model", "trees"),
+                method=Argument("method", "errors"),
             )
         settings = NetworkSettings(
             epochs=self.epochs,
@@ -318,7 +320,13 @@ def _weights(sample_weight: Any, rows: int) -> np.ndarray | None:
         return None
     weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
     if (weight < 0).any():
-        raise DataError(f"sample_weight holds {weight.min():g}; weights are not negative")
+        raise DataError(
+            "{argument} holds {weight:g}; weights are not negative",
+            argument=Name("sample_weight"),
+            weight=weight.min(),
+        )
     if not weight.sum() > 0:
-        raise DataError("sample_weight sums to zero; at least one row must count")
+        raise DataError(
+            "{argument} sums to zero; at least one row must count", argument=Name("sample_weight")
+        )
     return weight

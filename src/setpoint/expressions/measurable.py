@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, KindError, Spelling
 from setpoint.expressions.evaluate import Totals, measure
 from setpoint.expressions.node import Node
 from setpoint.expressions.rows.intake import take_in
@@ -76,7 +76,11 @@ class Measurable(Node):
         """The totals behind the value, to be merged over shards; parameters as for a call."""
         made = Task.make(task, positive)
         if made.kind == "ranking" and group is not None and more.get("query") is None:
-            raise DataError(f"{self} is taken by query: pass query=, the query of each row")
+            raise DataError(
+                "{metric} is taken by query: {way}, the query of each row",
+                metric=str(self),
+                way=Spelling("pass query=", "say --query"),
+            )
         columns = take_in(
             made,
             y_true,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -88,11 +89,12 @@ class Named(Expression):
             try:
                 return super().__call__(*rows, **more)
             except TypeError as error:
-                if isinstance(error, KindError) or "__call__()" not in str(error):
+                misfit = _misfit(super().__call__, rows, more)
+                if isinstance(error, KindError) or misfit is None:
                     raise
                 raise KindError(
                     f"{self.name} is evaluated as {self.name}(y_true, y_pred, sample_weight=None, "
-                    f"group=None); {str(error).split('__call__() ')[-1]}"
+                    f"group=None); {misfit}"
                 ) from error
         return self.variant(more)
 
@@ -111,6 +113,15 @@ class Named(Expression):
         given: dict[str | None, Label] = {**dict(self.arguments), **options}
         given = {k: v for k, v in given.items() if k is None or v != usual[k]}
         return Named(self.name, body, self.direction, self.span, tuple(given.items()), self.tasks)
+
+
+def _misfit(call: Any, rows: tuple[Any, ...], more: Mapping[str, Any]) -> str | None:
+    """Why arguments do not fit the signature of a call; None where they do."""
+    try:
+        inspect.signature(call).bind(*rows, **more)
+    except TypeError as error:
+        return str(error)
+    return None
 
 
 def unnamed(expression: Expression) -> Expression:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from setpoint._core.arrays import namespace, to_numpy
-from setpoint._core.errors import DataError, GoalError
+from setpoint._core.errors import DataError, GoalError, Spelling
 from setpoint._core.options import is_real
 from setpoint.expressions.candidate_scan import scan
 from setpoint.expressions.constraint import Constraint
@@ -69,9 +69,17 @@ class Curve(Leaf):
         if columns.scores is None:
             raise DataError(f"{self} judges scores, and only decisions were given; pass scores")
         if self.by == "query" and columns.query is None:
-            raise DataError(f"{self} is taken by query: pass query=, the query of each row")
+            raise DataError(
+                "{metric} is taken by query: {way}, the query of each row",
+                metric=str(self),
+                way=Spelling("pass query=", "say --query"),
+            )
         if self.ranks and columns.weight is not None:
-            raise DataError(f"{self} takes no sample_weight; each query counts once")
+            raise DataError(
+                "{metric} takes no {argument}; each query counts once",
+                metric=str(self),
+                argument=Spelling("sample_weight", "weight"),
+            )
         scores, gain = self._columns(columns, columns.scores)
         weight = columns.weight
         rows = columns.membership(self.where)

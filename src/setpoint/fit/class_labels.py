@@ -10,9 +10,9 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from setpoint._core.errors import DataError, GoalError
+from setpoint._core.errors import Argument, DataError, GoalError, SetpointError
 from setpoint._core.words import listing
-from setpoint.goals import Goal, Task, symmetric
+from setpoint.goals import Goal, Task, check, symmetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +86,54 @@ def read_labels(
         positive = declared.positive
     if positive is not None and positive not in classes.tolist():
         known = listing(classes.tolist())
-        raise DataError(f"positive={positive!r} is no class of y; there are {known}")
+        raise DataError(
+            "{argument} is no class of y; there are {known}",
+            argument=Argument("positive", positive),
+            known=known,
+        )
     if positive is False:
-        raise DataError("positive=False turns the labels round; pass ~y and leave positive out")
+        raise DataError(
+            "{argument} turns the labels round; pass ~y and leave positive out",
+            argument=Argument("positive", False),
+        )
     if kind != "multiclass" and len(classes) <= 2:
         return _two_classes(goal, classes, codes, positive)
     if positive is not None:
         classes = np.array([f"not {positive}", positive], dtype=object)
         return ClassLabels(Task.binary(positive), classes), (y == positive).astype(np.int64)
     if kind == "binary":
-        raise DataError(f"y holds {len(classes)} classes; for a binary task say positive=")
+        raise DataError(
+            "Only binary classification is supported by a binary task, and y holds {n} classes: "
+            "say which of them is positive, for example {argument}",
+            n=len(classes),
+            argument=Argument("positive", classes.tolist()[0]),
+        )
+    _refuse_several_classes(goal)
     return ClassLabels(Task.multiclass(classes.tolist()), classes), codes
+
+
+def allows_several_classes(goal: Any, task: Task | str | None) -> bool:
+    """Whether a goal, with the task that is declared for it, can be asked of more than two classes.
+
+    >>> [allows_several_classes(goal, None) for goal in ("maximize macro(f1)", "maximize f1")]
+    [True, False]
+    """
+    try:
+        if task is not None and Task.make(task).kind != "multiclass":
+            return False
+        check(Goal.of(goal), "multiclass")
+    except SetpointError:
+        return False
+    return True
+
+
+def _refuse_several_classes(goal: Goal) -> None:
+    """Refuse a goal of two classes where there are more, in the words scikit-learn looks for."""
+    try:
+        check(goal, "multiclass")
+    except GoalError as error:
+        check(goal, "binary")  # a goal that fits no classes at all has an error of its own
+        raise GoalError(f"Only binary classification is supported by this goal: {error}") from error
 
 
 def needs_two(codes: np.ndarray, weight: np.ndarray | None) -> None:
@@ -128,8 +165,10 @@ def _two_classes(
     if positive is None and not usual and len(known) == 2:
         if not symmetric(goal):
             raise DataError(
-                f'"{goal}" tells the classes apart: say which is positive, '
-                f"positive={known[1]!r} or positive={known[0]!r}"
+                '"{goal}" tells the classes apart: say which is positive, {argument} or {other}',
+                goal=str(goal),
+                argument=Argument("positive", known[1]),
+                other=Argument("positive", known[0]),
             )
         positive = known[1]
     plain = positive is None and known in ([0, 1], [False, True])

@@ -12,17 +12,17 @@ import io
 import json
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from torch import nn
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint._core.files import write_bytes, write_text
+from setpoint._core.files import read_json, write_bytes, write_text
 from setpoint.fit.scikit_members import classifier_scores
 from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
@@ -35,13 +35,20 @@ from setpoint.training.networks import linear, mlp
 _OURS = ("sklearn", "lightgbm", "setpoint")
 
 
-def dumped(classifier: Any) -> bytes:
-    """A classifier as bytes."""
-    return _skops().dumps(classifier)
+class Predictor(Protocol):
+    """A fitted estimator of scikit-learn."""
+
+    def predict(self, X: Any) -> Any:
+        """Classes or numbers of rows."""
 
 
-def trusted_from(path: Path, trusted: Sequence[str]) -> BaseEstimator:
-    """A classifier from skops; refused if it holds anything that nobody vouches for."""
+def dumped(estimator: Predictor) -> bytes:
+    """An estimator of scikit-learn as bytes."""
+    return _skops().dumps(estimator)
+
+
+def trusted_from(path: Path, trusted: Sequence[str]) -> Predictor:
+    """An estimator from skops; refused if it holds anything that nobody vouches for."""
     skops = _skops()
     try:
         data = _renamed_modules(path.read_bytes())
@@ -112,18 +119,25 @@ _SURE = 1e-16  #: a probability is this far from 0 and 1 at least: a logit of ±
 
 
 class Model(ABC):
-    """A fitted model.
+    """A fitted model; a subclass is known to :func:`read_model` by its kind, and by that alone.
 
     Attributes
     ----------
+    kind : str
+        As the record beside its file calls it.
     form : {"numbers", "codes", "raw"}
         What rows it takes.
     ending : str
         Of its file.
     """
 
+    kind: ClassVar[str]
     form: ClassVar[str]
     ending: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Model]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Model.kinds[cls.kind] = cls
 
     @property
     def probable(self) -> bool:
@@ -143,11 +157,36 @@ class Model(ABC):
     def write(self, path: Path) -> dict[str, Any]:
         """Write the file; what else is needed to read it comes back as plain data."""
 
+    @classmethod
+    @abstractmethod
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> Self:
+        """Read what :meth:`write` wrote; nothing that is read is executed."""
+
+
+@dataclass(frozen=True)
+class ModelSources:
+    """What a model is read back with beside its file.
+
+    Attributes
+    ----------
+    task : Task
+    module : torch.nn.Module, optional
+        Of the same architecture, where the model is a module of the user's own.
+    trusted : sequence of str
+        Types in a scikit-learn model that the caller vouches for.
+    """
+
+    task: Task
+    module: nn.Module | None = None
+    trusted: Sequence[str] = ()
+
 
 class LinearModel(Model):
     """outputs = X Wᵀ + b, with W (outputs, d)."""
 
-    form, ending = "numbers", "safetensors"
+    kind = "linear"
+    form = "numbers"
+    ending = "safetensors"
 
     def __init__(self, weights: np.ndarray, bias: np.ndarray, single: bool) -> None:
         self.weights, self.bias, self.single = weights, bias, single
@@ -168,8 +207,7 @@ class LinearModel(Model):
         return {"single": self.single}
 
     @classmethod
-    def read(cls, path: Path, about: dict[str, Any]) -> LinearModel:
-        """Read what :meth:`write` wrote."""
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> LinearModel:
         state = load_state(path)
         return cls(state["weights"].numpy(), state["bias"].numpy(), bool(about["single"]))
 
@@ -177,7 +215,9 @@ class LinearModel(Model):
 class TreesModel(Model):
     """Boosted trees of LightGBM, one booster, or one for each label."""
 
-    form, ending = "codes", "txt"
+    kind = "trees"
+    form = "codes"
+    ending = "txt"
     _PART = "\n=== another booster ===\n"
 
     def __init__(self, boosters: Sequence[Any], several: bool) -> None:
@@ -196,8 +236,7 @@ class TreesModel(Model):
         return {"several": self.several}
 
     @classmethod
-    def read(cls, path: Path, about: dict[str, Any]) -> TreesModel:
-        """Read what :meth:`write` wrote."""
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> TreesModel:
         import lightgbm
 
         try:
@@ -211,10 +250,19 @@ class TreesModel(Model):
 class NetworkModel(Model):
     """A network; those of ours in float64, so that a row's score depends on no other row's."""
 
-    form, ending = "numbers", "safetensors"
+    kind = "network"
+    form = "numbers"
+    ending = "safetensors"
 
-    def __init__(self, module: nn.Module, shape: dict[str, Any] | None, loss: Any = None) -> None:
-        self.module, self.shape, self.loss = module, shape, loss or {}
+    def __init__(
+        self,
+        module: nn.Module,
+        shape: dict[str, Any] | None,
+        loss: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.module = module
+        self.shape = shape
+        self.loss = loss or {}
 
     @property
     def own(self) -> Any:
@@ -234,12 +282,14 @@ class NetworkModel(Model):
         return {"shape": self.shape, "module": type(self.module).__name__}
 
     @classmethod
-    def read(cls, path: Path, about: dict[str, Any], module: nn.Module | None) -> NetworkModel:
-        """Read what :meth:`write` wrote; a module of the user's own must be given."""
-        state, shape = load_state(path), about["shape"]
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> NetworkModel:
+        state = load_state(path)
+        shape = about["shape"]
         if shape is not None:
             module = built(shape).double()
-        elif module is None:
+        elif sources.module is not None:
+            module = copy.deepcopy(sources.module)  # of several folds each has its own weights
+        else:
             raise KindError(
                 f"this classifier holds a module of your own, {about['module']}: "
                 "make one of the same architecture and pass it, sp.load(path, model=module)"
@@ -261,9 +311,11 @@ def built(shape: dict[str, Any]) -> nn.Module:
 class ClassifierModel(Model):
     """A classifier of scikit-learn, on rows as they were given."""
 
-    form, ending = "raw", "skops"
+    kind = "classifier"
+    form = "raw"
+    ending = "skops"
 
-    def __init__(self, classifier: Any, task: Task) -> None:
+    def __init__(self, classifier: Predictor, task: Task) -> None:
         self.classifier, self.task = classifier, task
 
     @property
@@ -283,15 +335,42 @@ class ClassifierModel(Model):
         return {}
 
     @classmethod
-    def read(cls, path: Path, task: Task, trusted: Sequence[str]) -> ClassifierModel:
-        """Read what :meth:`write` wrote, if all its types are vouched for."""
-        return cls(trusted_from(path, trusted), task)
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> ClassifierModel:
+        return cls(trusted_from(path, sources.trusted), sources.task)
+
+
+class RegressorModel(Model):
+    """Predictions of a regressor, on rows as they were given."""
+
+    kind = "regressor"
+    form = "raw"
+    ending = "skops"
+
+    def __init__(self, regressor: Predictor) -> None:
+        self.regressor = regressor
+
+    @property
+    def own(self) -> Any:
+        return self.regressor
+
+    def outputs(self, rows: Any) -> np.ndarray:
+        return np.asarray(self.regressor.predict(rows), dtype=np.float64).reshape(len(rows))
+
+    def write(self, path: Path) -> dict[str, Any]:
+        write_bytes(path, dumped(self.regressor))
+        return {}
+
+    @classmethod
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> RegressorModel:
+        return cls(trusted_from(path, sources.trusted))
 
 
 class ScoresModel(Model):
     """Scores of a model trained elsewhere: rows are the scores."""
 
-    form, ending = "raw", "json"
+    kind = "scores"
+    form = "raw"
+    ending = "json"
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -322,9 +401,8 @@ class ScoresModel(Model):
         return {}
 
     @classmethod
-    def read(cls, path: Path) -> ScoresModel:
-        """Read what :meth:`write` wrote."""
-        return cls(Task.from_json(json.loads(path.read_text(encoding="utf-8"))))
+    def read(cls, path: Path, about: Mapping[str, Any], sources: ModelSources) -> ScoresModel:
+        return cls(Task.from_json(read_json(path)))
 
 
 def logits(p: np.ndarray, task: Task) -> np.ndarray:
@@ -339,65 +417,15 @@ def write_model(model: Model, folder: Path, name: str) -> dict[str, Any]:
     """Write a model beside others; the record says how to read it back."""
     file = f"{name}.{model.ending}"
     about = model.write(folder / file)
-    return {"kind": _KINDS[type(model)], "file": file, **about}
+    return {"kind": model.kind, "file": file, **about}
 
 
-def read_model(
-    about: dict[str, Any],
-    folder: Path,
-    task: Task,
-    module: nn.Module | None = None,
-    trusted: Sequence[str] = (),
-) -> Model:
+def read_model(about: Mapping[str, Any], folder: Path, sources: ModelSources) -> Model:
     """Read what :func:`write_model` wrote; nothing that is read is executed."""
-    path, kind = folder / about["file"], about["kind"]
+    path = folder / about["file"]
     if path.parent != folder:
         raise FileError(f'the model "{about["file"]}" does not lie in its folder')
-    if kind == "linear":
-        return LinearModel.read(path, about)
-    if kind == "trees":
-        return TreesModel.read(path, about)
-    if kind == "network":
-        return NetworkModel.read(path, about, copy.deepcopy(module))
-    if kind == "classifier":
-        return ClassifierModel.read(path, task, trusted)
-    if kind == "scores":
-        return ScoresModel.read(path)
-    raise FileError(f'a model of the kind "{kind}" is not known here')
-
-
-_KINDS = {
-    LinearModel: "linear",
-    TreesModel: "trees",
-    NetworkModel: "network",
-    ClassifierModel: "classifier",
-    ScoresModel: "scores",
-}
-
-
-# A fitted regressor of scikit-learn as a model with a file.
-
-
-class RegressorModel(Model):
-    """Predictions of a regressor, on rows as they were given."""
-
-    form, ending = "raw", "skops"
-
-    def __init__(self, regressor: Any) -> None:
-        self.regressor = regressor
-
-    @property
-    def own(self) -> Any:
-        return self.regressor
-
-    def outputs(self, rows: Any) -> np.ndarray:
-        return np.asarray(self.regressor.predict(rows), dtype=np.float64).reshape(len(rows))
-
-    def write(self, path: Path) -> dict[str, Any]:
-        write_bytes(path, dumped(self.regressor))
-        return {}
-
-    @classmethod
-    def read(cls, path: Path, trusted: Sequence[str]) -> RegressorModel:
-        """Read what :meth:`write` wrote, if all its types are vouched for."""
-        return cls(trusted_from(path, trusted))
+    model = Model.kinds.get(about["kind"])
+    if model is None:
+        raise FileError(f'a model of the kind "{about["kind"]}" is not known here')
+    return model.read(path, about, sources)

@@ -1,8 +1,8 @@
 """Where a fit keeps what is done: each model and its held outputs, taken up after an interruption.
 
-    work/<member>-<fold>.json          key, record of the model, history, notes
-    work/<member>-<fold>.<ending>      the model
-    work/<member>-<fold>.held          its outputs on the held rows (safetensors)
+    work/<member>-<fold>.json              key, record of the model, history, notes
+    work/<member>-<fold>-model.<ending>    the model, whose ending may be json as well
+    work/<member>-<fold>.held              its outputs on the held rows (safetensors)
 
 The JSON file is written last, so that what it names is whole. A key that differs (other rows, other
 settings) is as if nothing were there.
@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from setpoint._core.errors import SetpointError
-from setpoint._core.files import make_folder, write_text
-from setpoint.fit.fold_models import read_model, write_model
+from setpoint._core.files import make_folder, read_json, write_text
+from setpoint.fit.fold_models import ModelSources, read_model, write_model
 from setpoint.fit.members import FoldFit
 from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
@@ -29,8 +30,16 @@ from setpoint.training.checkpoint import load_state, save_state
 class Workshop:
     """A folder of finished parts."""
 
-    def __init__(self, folder: Any, key: str, task: Task, module: Any = None) -> None:
-        self.folder, self.key, self.task, self.module = Path(folder), key, task, module
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        key: str,
+        task: Task,
+        module: nn.Module | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.key = key
+        self.sources = ModelSources(task, module)
         make_folder(self.folder)
 
     def _name(self, member: str, fold: int) -> str:
@@ -40,10 +49,10 @@ class Workshop:
         """A part that is done: what was made, and its outputs on the held rows."""
         name = self._name(member, fold)
         try:
-            about = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+            about = read_json(self.folder / f"{name}.json")
             if about["key"] != self._key(settings, fold):
                 return None
-            model = read_model(about["model"], self.folder, self.task, self.module)
+            model = read_model(about["model"], self.folder, self.sources)
             held = load_state(self.folder / f"{name}.held")["outputs"].numpy()
             return FoldFit(model, about["history"], tuple(about["notes"])), held
         except (OSError, ValueError, KeyError, TypeError, SetpointError):
@@ -53,7 +62,7 @@ class Workshop:
         """Write a part that is done."""
         name = self._name(member, fold)
         (self.folder / f"{name}.json").unlink(missing_ok=True)  # it would vouch for other files
-        record = write_model(made.model, self.folder, name)
+        record = write_model(made.model, self.folder, f"{name}-model")
         save_state(self.folder / f"{name}.held", {"outputs": torch.as_tensor(held)})
         about = {
             "key": self._key(settings, fold),

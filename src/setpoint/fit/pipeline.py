@@ -14,21 +14,26 @@ from torch import nn
 from setpoint._core.errors import DataError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts, part
+from setpoint.decisions import DecisionRule
 from setpoint.decisions.outcome import Outcome
 from setpoint.fit.cross_fitting import Portfolio, run_members
 from setpoint.fit.member_checkpoints import Workshop
 from setpoint.fit.members import ScoresGiven
+from setpoint.fit.out_of_fold import OutOfFold
 from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe, counts_of
-from setpoint.fit.rule_and_proof import Concluded, Conclusion
-from setpoint.fit.run_checks import prospects, scored_rows, table_checks
-from setpoint.fit.run_record import (
-    FittedRun,
-    MemberFate,
-    MemberOutcome,
-    RunOrigin,
-    as_notes,
-    versions,
+from setpoint.fit.rule_and_proof import (
+    StackChoice,
+    choose_stack,
+    compare,
+    extreme_note,
+    figures_after,
+    prove_rule,
+    remember_training,
+    rule_on,
 )
+from setpoint.fit.run_checks import prospects, scored_rows, table_checks
+from setpoint.fit.run_record import FittedRun, RunOrigin, as_notes, versions
+from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
 from setpoint.goals import lower
 
@@ -92,9 +97,9 @@ def fit_goal(
     start = time.monotonic()
     recipe = asked.recipe(job.labels.task)
     size = division.certify_size
-    apart = not division.repeats()
+    independent = not division.repeats()
     if size is None:  # rows with weights, or that depend on each other, prove nothing here
-        provable = lower(asked.goal).constraints and job.weight is None and apart
+        provable = lower(asked.goal).constraints and job.weight is None and independent
         size = CERTIFY if provable else 0.0
     parts = division.part(job, size, recipe.folds)
     given_scores = isinstance(asked.model, ScoresGiven)
@@ -107,41 +112,49 @@ def fit_goal(
     job.tell(Planned("plan", plan))
     mark = fingerprint_of(X, job.target)
     key = "|".join([mark, str(asked.goal), str(job.seed), _surroundings(job, asked)])
-    shop = None if work is None else Workshop(work, key, job.labels.task, asked.model)
+    module = asked.model if isinstance(asked.model, nn.Module) else None
+    shop = None if work is None else Workshop(work, key, job.labels.task, module)
     portfolio = run_members(job, recipe.members, parts, shop, time_limit)
     if not any(r.name in recipe.choice.main for r in portfolio.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
     job.tell(FitProgress("conclude", 1, 1, "rule, proof, referee", 0, 0))
     if not portfolio.finished:  # the certify rows are kept for the fit that goes on
         parts = replace(parts, certify=np.zeros(0, np.intp))
-    found = Conclusion(job, portfolio, parts, recipe.choice, apart).decide()
+    choice = recipe.choice
+    held = OutOfFold.of(job, portfolio, parts, choice)
+    chosen, rule, decision_notes = _decided(held)
+    proof = prove_rule(held, chosen, rule, independent=independent)
     spent = time.monotonic() - start
     late = time_limit is not None and 2 * spent > time_limit
-    if not found.proven and portfolio.finished and not late and division.free(parts):
+    if not proof.proven and portfolio.finished and not late and division.free(parts):
         again = division.part(job, 0.0, recipe.folds)
         place = None if work is None else Path(work) / "again"
-        more = None if place is None else Workshop(place, key, job.labels.task, asked.model)
+        more = None if place is None else Workshop(place, key, job.labels.task, module)
         left = None if time_limit is None else time_limit - spent
         second = run_members(job, recipe.members, again, more, left)
         if second.finished and len(second.ran) == len(portfolio.ran):
-            portfolio, parts, tried = second, again, found
-            found = Conclusion(job, portfolio, parts, recipe.choice, apart).decide().after(tried)
+            portfolio, parts = second, again
+            held = OutOfFold.of(job, portfolio, parts, choice)
+            chosen, rule, decision_notes = _decided(held)
+            proof = figures_after(held, chosen, rule, proof)
         elif not second.finished:
             notes = (*portfolio.notes, *second.notes)
             portfolio = replace(portfolio, notes=notes, finished=False)
-    concluded = found.finish(asked.compare)
+    rule = proof.rule
+    remember_training(held, chosen, rule)
+    comparison = compare(held, chosen, proof) if asked.compare else None
     counts = counts_of(parts, job.target)
-    scored = [scored_rows("out-of-fold", job, found.held, concluded.held_scores, concluded.fold)]
-    checks = table_checks(job, first, counts, scored[-1], concluded.rule, fitted=not given_scores)
-    if concluded.certify_scores is not None:
-        scored.insert(0, scored_rows("certify", job, parts.certify, concluded.certify_scores))
-    goal = lower(concluded.rule.goal)
-    diagnosis, label_plan, unknown = prospects(
-        goal, concluded.rule, scored, recipe.choice.confidence
-    )
-    notes = (*parts.notes, *recipe.notes, *portfolio.notes, *concluded.notes)
+    out_of_fold = scored_rows("out-of-fold", job, held.rows, chosen.scores, held.fold)
+    scored = (out_of_fold,)
+    checks = table_checks(job, first, counts, out_of_fold, rule, fitted=not given_scores)
+    if proof.scores is not None:
+        scored = (scored_rows("certify", job, parts.certify, proof.scores), out_of_fold)
+    goal = lower(rule.goal)
+    diagnosis, label_plan, unknown = prospects(goal, rule, scored, choice.confidence)
+    notes = (*parts.notes, *recipe.notes, *portfolio.notes, *decision_notes, *proof.notes)
+    notes += extreme_note(held, chosen, rule)
     notes += tuple(n for r in portfolio.ran for n in r.notes)
-    main = [m for m in recipe.members if m.name in recipe.choice.main]
+    main = [m for m in recipe.members if m.name in choice.main]
     if encoder.schema is not None and any(m.form != "raw" for m in main):
         notes += tuple(encoder.schema.notes)
     if job.weight is not None:
@@ -153,15 +166,13 @@ def fit_goal(
         labels=job.labels,
         encoder=encoder,
         plan=plan,
-        models={r.name: r.models for r in portfolio.ran if r.name in concluded.stack.names},
-        members=member_outcomes(recipe, portfolio, concluded),
-        stack=concluded.stack,
-        rule=concluded.rule,
-        certificate=concluded.certificate,
-        comparison=concluded.comparison,
-        outcome=Outcome.of(
-            goal, concluded.rule, concluded.certificate or concluded.rule.certificate
-        ),
+        models={r.name: r.models for r in portfolio.ran if r.name in chosen.stack.names},
+        members=member_outcomes(recipe, portfolio, chosen),
+        stack=chosen.stack,
+        rule=rule,
+        certificate=proof.certificate,
+        comparison=comparison,
+        outcome=Outcome.of(goal, rule, proof.certificate or rule.certificate),
         notes=as_notes((*notes, *unknown)),
         history=[row for r in portfolio.ran for row in r.history],
         fingerprint=mark,
@@ -171,18 +182,25 @@ def fit_goal(
         rows=len(job.target),
         parts=parts,
         counts=counts,
-        scored=tuple(scored),
+        scored=scored,
         diagnosis=diagnosis,
         label_plan=label_plan,
         checks=checks,
     )
 
 
+def _decided(held: OutOfFold) -> tuple[StackChoice, DecisionRule, tuple[Note, ...]]:
+    """Who decides, and by which rule, with the margin asked for."""
+    chosen = choose_stack(held)
+    rule, notes = rule_on(held, chosen.scores, held.task, margin=held.choice.margin)
+    return chosen, rule, (*chosen.notes, *notes)
+
+
 def member_outcomes(
-    recipe: Recipe, portfolio: Portfolio, concluded: Concluded
+    recipe: Recipe, portfolio: Portfolio, chosen: StackChoice
 ) -> tuple[MemberOutcome, ...]:
     """What became of every member of the plan."""
-    stack = concluded.stack
+    stack = chosen.stack
     weights = dict(zip(stack.names, stack.weights, strict=True))
     ran = {r.name for r in portfolio.ran}
     outcomes = []
@@ -196,8 +214,8 @@ def member_outcomes(
             fate = MemberFate.TOO_LATE
         elif name not in ran:
             fate = MemberFate.NOT_FITTED
-        elif name in concluded.left_out:
-            fate, reason = MemberFate.LEFT_OUT, concluded.left_out[name]
+        elif name in chosen.left_out:
+            fate, reason = MemberFate.LEFT_OUT, chosen.left_out[name]
         elif name in weights:
             fate = MemberFate.NO_WEIGHT
         else:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint._core.errors import FileError, KindError
+from setpoint._core.errors import Argument, FileError, KindError
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
 from setpoint.fit.members import (
@@ -22,6 +22,8 @@ from setpoint.fit.members import (
     TreesMember,
 )
 from setpoint.fit.network.goal_network import NetworkSettings
+from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
+from setpoint.fit.stack import FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
@@ -126,12 +128,13 @@ class FitRequest:
         if self.model != "auto" or self.method != "auto":
             return self._trees_or_method(task)
         goal = lower(self.goal)
-        found = entries(goal, task, self.effort, self.numbers)
-        members = [self._member(e.model, e.method) for e in found]
+        plain = members_at(self.effort.name)
+        planned = entries(goal, task, self.effort, plain, self.numbers)
+        members = [self._member(e.model, e.method) for e in planned]
         names = tuple(m.name for m in members)
-        driven = tuple(m.name for m, e in zip(members, found, strict=True) if e.driven)
+        driven = tuple(m.name for m, e in zip(members, planned, strict=True) if e.driven)
         choice = self._choice(names, driven, ("linear", "mlp"), "trees")
-        return Recipe(tuple(members), tuple(e.why for e in found), self._folds(True), choice)
+        return Recipe(tuple(members), tuple(e.why for e in planned), self._folds(True), choice)
 
     def _trees_or_method(self, task: Task) -> Recipe:
         """One kind of model, or one method on the built-in networks, with its referee."""
@@ -142,15 +145,17 @@ class FitRequest:
             name = chosen.name
             kind = "costs" if chosen.hints.tree_gradient is None else name
             raise KindError(
-                f'model="{self.model}" is LightGBM on log-loss; for trees trained on the goal take '
-                f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r}); "
-                f'method="{name}" is for "linear", "mlp" and modules'
+                "{argument} is LightGBM on log-loss; for trees trained on the goal take {trees}; "
+                '{method} is for "linear", "mlp" and modules',
+                argument=Argument("model", self.model),
+                trees=f"model=setpoint.boosting.GoalLGBMClassifier(goal, method={kind!r})",
+                method=Argument("method", name),
             )
         margin = 0.0 if self.model == "baseline" else self.margin
         members: list[Member] = [TreesMember()]
         why = ["the model" if self.model == "trees" else "the baseline itself"]
         if self.compare:
-            members, why = [*members, LinearMember()], [*why, "for the referee"]
+            members, why = [*members, LinearMember()], [*why, FOR_REFEREE]
         choice = replace(self._choice(("trees",), (), ("linear",), "trees"), margin=margin)
         return Recipe(tuple(members), tuple(why), self._folds(True), choice)
 
@@ -174,7 +179,7 @@ class FitRequest:
             members += beside
         elif self.compare and not self.table:
             notes = ("the rows are no table: LightGBM is not fitted on them for comparison",)
-        why += ["for the referee"] * (len(members) - 1)
+        why += [FOR_REFEREE] * (len(members) - 1)
         choice = self._choice((main.name,), (), plain, "trees")
         return Recipe(tuple(members), tuple(why), self._folds(False), choice, notes)
 
@@ -183,8 +188,11 @@ class FitRequest:
         by = chosen.threshold_group
         if by is not None and self.kind != "per-group":
             raise KindError(
-                f'{chosen.name} with by="{by}" trains a threshold for each group, which has '
-                'to be known when a decision is made: say so, kind="per-group"'
+                "{method} with {argument} trains a threshold for each group, which has to be known "
+                "when a decision is made: say so, {way}",
+                method=chosen.name,
+                argument=Argument("by", by),
+                way=Argument("kind", "per-group"),
             )
         return chosen
 
@@ -202,15 +210,10 @@ class FitRequest:
         return self.effort.folds if crossed else 1
 
     def _member(self, model: str, by: Method) -> Member:
-        if model == "trees":
-            return TreesMember()
-        if model == "extra trees":
-            return TreesMember(trees=200, rate=0.05, extra=True, label="extra trees")
-        if model == "slow trees":
-            return TreesMember(trees=600, rate=0.02, leaves=15, label="slow trees")
         plain = not by.hints.goal_driven
-        if model == "linear" and plain:
-            return LinearMember()
+        row = PORTFOLIO_MEMBERS.get(model)
+        if plain and row is not None and row.make is not None:
+            return row.make()
         settings = replace(
             self.settings,
             epochs=0,  # by the number of rows
@@ -299,8 +302,8 @@ class FitPlan:
             some = "" if positives is None else f" ({positives:,} positive)"
             shown.append(f"{part} {n:,}{some}")
         folds = f"{self.folds}-fold out-of-fold" if self.folds > 1 else "one part held to tune"
-        chosen = [name for name, why in self.members if why != "for the referee"]
-        beside = [name for name, why in self.members if why == "for the referee"]
+        chosen = [name for name, why in self.members if why != FOR_REFEREE]
+        beside = [name for name, why in self.members if why == FOR_REFEREE]
         reasons = [f"{n}: {why}" for n, why in self.members if why not in _USUAL]
         model = " + ".join(chosen) if len(chosen) == 1 else f"{listing(chosen)} → stack"
         return [
@@ -350,7 +353,7 @@ class FitPlan:
 
 
 _LABEL = 9  #: width of the column of labels
-_USUAL = ("always", "for the referee", "the model")
+_USUAL = ("always", FOR_REFEREE, "the model")
 
 
 def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:

@@ -12,14 +12,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from setpoint._core.notes import Note, NoteCode
-from setpoint.datasets import Parts
 from setpoint.decisions import Certificate, DecisionRule, Fingerprint
 from setpoint.decisions.certify import as_figures, certify_columns, examine
 from setpoint.decisions.comparison import Comparison
@@ -28,15 +27,13 @@ from setpoint.decisions.proof.fixed_sequence import prove_columns
 from setpoint.decisions.proof.safety_margin import MARGIN, cautious
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.decisions.tune import tune_columns
-from setpoint.expressions import AtK, Columns, take_in
-from setpoint.fit.cross_fitting import Portfolio
-from setpoint.fit.plan import RuleChoice
-from setpoint.fit.stack import Stack, fit_stack
-from setpoint.fit.training_data import SOME, Job
+from setpoint.expressions import AtK, Columns
+from setpoint.fit.out_of_fold import OutOfFold
+from setpoint.fit.stack import Stack
 from setpoint.goals import Goal, Task, symmetric
 from setpoint.rules.decision_rule import declared, groups_of
 from setpoint.rules.one_threshold import quick_point
-from setpoint.rules.rule import with_decisions
+from setpoint.rules.rule import OperatingPoint, with_decisions
 from setpoint.rules.table import choose, kind_for, refuse_one_class
 
 # The operating point of a fitted model, from the tune rows.
@@ -136,360 +133,320 @@ _TOGETHER = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Concluded:
-    """How a fit ended."""
+# The stack: who decides.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StackChoice:
+    """Who decides, and its scores on the out-of-fold rows.
+
+    Attributes
+    ----------
+    name : str
+        As the comparison calls it.
+    members : tuple of str
+    stack : Stack
+    scores : numpy.ndarray
+    why : str
+        What the comparison says of the choice; may be empty.
+    left_out : dict
+        Metric-driven members that are not in the stack, and why.
+    notes : tuple of Note
+    """
 
     name: str
+    members: tuple[str, ...]
     stack: Stack
+    scores: np.ndarray
+    why: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+def choose_stack(held: OutOfFold) -> StackChoice:
+    """The stack of the plain members, with metric-driven ones or one member alone if better."""
+    choice = held.choice
+    names = tuple(n for n in choice.main if n in held.ran)
+    driven = tuple(n for n in names if n in choice.driven)
+    plain = tuple(n for n in names if n not in driven)
+    if len(names) == 1:
+        return _stack_choice(held, names[0], names)
+    if not plain:
+        return _stack_choice(held, PORTFOLIO, names)
+    entrants = [_entrant(held, PORTFOLIO, plain, choice.margin)]
+    if driven:
+        entrants.append(_entrant(held, "with", names, choice.margin))
+    trees = str(choice.trees)
+    if trees in plain and len(plain) > 1:
+        entrants.append(_entrant(held, "single", (trees,), choice.margin))
+    bout = Bout.of(held.goal, entrants, held.fold, held.job.seed)
+    members = plain
+    left_out: dict[str, str] = {}
+    notes: tuple[Note, ...] = ()
+    if driven:
+        gap = bout.difference("with", PORTFOLIO)
+        better = gap.merit_low > 0
+        members = names if better else plain
+        span = f"{gap.merit:+.3f} [{gap.merit_low:+.3f}, {gap.merit_high:+.3f}]"
+        code = NoteCode.DRIVEN_KEPT if better else NoteCode.DRIVEN_LEFT_OUT
+        what = "kept" if better else "left out"
+        words = f"{' and '.join(driven)}: {what}, the stack with it differs by {span}"
+        notes = (Note(code, words, {"members": list(driven)}),)
+        if not better:
+            left_out = dict.fromkeys(driven, f"the stack with it differs by {span}")
+    if members == plain and any(e.name == "single" for e in entrants):
+        gap = bout.difference("single", PORTFOLIO)
+        if gap.merit > bout.error("single", PORTFOLIO):
+            why = f"{trees} alone is better than the stack here."
+            return _stack_choice(
+                held, trees, (trees,), why=why, left_out=left_out, notes=notes
+            )
+    return _stack_choice(held, PORTFOLIO, members, left_out=left_out, notes=notes)
+
+
+def _stack_choice(
+    held: OutOfFold, name: str, members: tuple[str, ...], **details: Any
+) -> StackChoice:
+    stack = held.stacked(members)
+    scores = held.scores(stack)
+    return StackChoice(name=name, members=members, stack=stack, scores=scores, **details)
+
+
+# The referee: everybody on rows that other folds chose the rules for.
+
+
+def compare(held: OutOfFold, chosen: StackChoice, proof: Proof) -> Comparison | None:
+    """The one who decides and the baselines; None where there is nobody to compare with."""
+    entrants = [_entrant(held, chosen.name, chosen.members, held.choice.margin)]
+    for label, member in held.baselines():
+        entrants.append(_entrant(held, label, (member,), 0))
+    if len(entrants) == 1:
+        return None
+    bout = Bout.of(held.goal, entrants, held.fold, held.job.seed)
+    return bout.comparison(chosen.name, _verdicts(held, chosen, proof), chosen.why)
+
+
+def _verdicts(held: OutOfFold, chosen: StackChoice, proof: Proof) -> dict[str, str]:
+    """What the certify rows, where there are any, say of everybody's own rule."""
+    if proof.certificate is None or not proof.rows or not held.goal.constraints:
+        return {}
+    verdicts = {chosen.name: proof.certificate.verdict}
+    for label, member in held.baselines():
+        stack, task = held.stacked((member,)), held.task_of((member,))
+        rule, _ = rule_on(held, held.scores(stack), task, margin=0)
+        columns = held.columns(held.parts.certify, stack.scores(proof.outputs, task), task)
+        columns = with_decisions(rule, columns)
+        certificate = certify_columns(held.goal, rule, columns, 1 - held.choice.confidence)
+        verdicts[label] = certificate.verdict
+    return verdicts
+
+
+def _entrant(held: OutOfFold, name: str, members: Sequence[str], margin: float) -> Entrant:
+    """Somebody who decides the held rows by rules of other folds."""
+    columns = held.columns(held.rows, held.cross_scores(members), held.task_of(members))
+    if ranks_only(held.goal):
+        return Entrant(name, columns, "the ranking")
+    decided = cross_decided(columns, held.fold, _chooser(held, margin))
+    words = "threshold with margin" if margin != 0 and held.goal.constraints else "tuned"
+    return Entrant(name, decided, words)
+
+
+def _chooser(held: OutOfFold, margin: float) -> Callable[[Columns], OperatingPoint]:
+    goal, job = held.goal, held.job
+    kind = kind_for(goal, held.task.kind, held.choice.kind)
+    if kind == "offsets" and len(held.task.classes or ()) > _MANY_CLASSES:
+        kind = "argmax"
+    by = next(iter(job.groups)) if kind == "per-group" and job.groups else None
+
+    def rule_of(columns: Columns) -> OperatingPoint:
+        if margin == 0:
+            return choose(goal, columns, kind, by, None, job.seed)
+        rule, _ = cautious(goal, columns, kind, by=by, seed=job.seed, margin=margin)
+        return rule
+
+    return rule_of
+
+
+# The rule, and what the certify rows prove of it.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proof:
+    """The rule that stands, and what the certify rows prove of it.
+
+    Attributes
+    ----------
+    rule : DecisionRule
+        Of several proven ones the best; else the one that was chosen out of fold.
+    certificate : Certificate or None
+        None where no row certifies.
+    rows : int
+        Certify rows.
+    scores : numpy.ndarray or None
+        Of the certify rows.
+    outputs : dict
+        Of every member that was run, on the certify rows.
+    notes : tuple of Note
+    """
+
     rule: DecisionRule
-    certificate: Certificate | None
-    comparison: Comparison | None
-    held: np.ndarray
-    held_scores: np.ndarray
-    fold: np.ndarray
-    certify_scores: np.ndarray | None
-    notes: tuple[Note, ...]
-    left_out: dict[str, str]  #: metric-driven members that are not in the stack, and why
-
-
-class Conclusion:
-    """The four steps over one portfolio."""
-
-    def __init__(
-        self, job: Job, run: Portfolio, parts: Parts, choice: RuleChoice, apart: bool = True
-    ) -> None:
-        """With ``apart`` no two rows depend on each other, so that a proof can be had."""
-        self.apart, self.price = apart, ""
-        self.job, self.run, self.parts, self.choice = job, run, parts, choice
-        self.goal = job.goal.lowered
-        self.outputs = {r.name: r.outputs for r in run.ran}
-        self.held = parts.held
-        self.notes: list[Note] = []
-        self.left_out: dict[str, str] = {}
-        fold = parts.fold_of(len(job.target))[self.held]
-        self.fold = fold if len(parts.folds) > 1 else _dealt(job, self.held)
-        raw = not all(r.probable for r in run.ran if r.name in choice.main)
-        task = job.labels.task
-        self.task = Task(
-            task.kind, task.positive, task.classes, score="raw" if raw else "probability"
-        )
-        self.certificate: Certificate | None = None
-        self.certify_scores: np.ndarray | None = None
-        self.certify_outputs: dict[str, np.ndarray] = {}
-
-    # --- scores ----------------------------------------------------------------------------------
-
-    def stacked(self, names: Sequence[str]) -> Stack:
-        """Members weighed on all held rows."""
-        if len(names) == 1:
-            return Stack.alone(names[0], raw=not self.run.named(names[0]).probable)
-        rows = self.held
-        held = {n: self.outputs[n][rows] for n in names}
-        task, weight = self.job.labels.task, self.job.weights(rows)
-        return fit_stack(names, held, self.job.target[rows], weight, task)
-
-    def scores(self, stack: Stack) -> np.ndarray:
-        """Scores of a stack on the held rows."""
-        return stack.scores({n: self.outputs[n][self.held] for n in stack.names}, self.task)
-
-    def crossed(self, names: Sequence[str]) -> np.ndarray:
-        """The same, each fold's weights from other folds: nobody is judged on their own rows."""
-        if len(names) == 1:
-            return self.scores(self.stacked(names))
-        task = self.job.labels.task
-        found: np.ndarray | None = None
-        for f in np.unique(self.fold):
-            here, there = self.held[self.fold == f], self.held[self.fold != f]
-            outputs = {n: self.outputs[n][there] for n in names}
-            stack = fit_stack(names, outputs, self.job.target[there], self.job.weights(there), task)
-            part = stack.scores({n: self.outputs[n][here] for n in names}, self.task)
-            found = np.zeros((len(self.held), *part.shape[1:])) if found is None else found
-            found[self.fold == f] = part
-        assert found is not None
-        return found
-
-    def columns(self, rows: np.ndarray, scores: np.ndarray, task: Task | None = None) -> Columns:
-        """Rows as the rooms of decisions take them."""
-        return take_in(task or self.task, **self.given(rows, scores)).on_host()
-
-    def given(self, rows: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
-        """The arguments of tune, certify and evaluate."""
-        job = self.job
-        return {
-            "y_true": job.labels.named(job.target[rows]),
-            "scores": scores,
-            "sample_weight": job.weights(rows),
-            "group": {name: job.groups[name][rows] for name in job.groups} or None,
-        }
-
-    # --- the referee -----------------------------------------------------------------------------
-
-    def entrant(self, name: str, names: Sequence[str], margin: float) -> Entrant:
-        """Somebody who decides the held rows by rules of other folds."""
-        raw = not all(self.run.named(n).probable for n in names)
-        task = replace(self.task, score="raw" if raw else "probability")
-        columns = self.columns(self.held, self.crossed(names), task)
-        if ranks_only(self.goal):
-            return Entrant(name, columns, "the ranking")
-        decided = cross_decided(columns, self.fold, self._chooser(margin))
-        words = "threshold with margin" if margin != 0 and self.goal.constraints else "tuned"
-        return Entrant(name, decided, words)
-
-    def _chooser(self, margin: float) -> Callable[[Columns], DecisionRule]:
-        kind = kind_for(self.goal, self.task.kind, self.choice.kind)
-        if kind == "offsets" and len(self.task.classes or ()) > _MANY_CLASSES:
-            kind = "argmax"
-        by = self._by(kind)
-
-        def chosen(columns: Columns) -> DecisionRule:
-            if margin == 0:
-                return choose(self.goal, columns, kind, by, None, self.job.seed)
-            found = cautious(self.goal, columns, kind, by=by, seed=self.job.seed, margin=margin)
-            return found[0]
-
-        return chosen
-
-    def _by(self, kind: str) -> str | None:
-        return next(iter(self.job.groups)) if kind == "per-group" and self.job.groups else None
-
-    def main(self) -> tuple[str, tuple[str, ...], str]:
-        """Who decides: its name, its members, and why."""
-        ran = {r.name for r in self.run.ran}
-        names = tuple(n for n in self.choice.main if n in ran)
-        driven = tuple(n for n in names if n in self.choice.driven)
-        plain = tuple(n for n in names if n not in driven)
-        margin, why = self.choice.margin, ""
-        if len(names) == 1:
-            return names[0], names, why
-        if not plain:
-            return PORTFOLIO, names, why
-        entrants = [self.entrant(PORTFOLIO, plain, margin)]
-        if driven:
-            entrants.append(self.entrant("with", names, margin))
-        if self.choice.trees in plain and len(plain) > 1:
-            entrants.append(self.entrant("single", (str(self.choice.trees),), margin))
-        bout = Bout.of(self.goal, entrants, self.fold, self.job.seed)
-        chosen = plain
-        if driven:
-            gap = bout.difference("with", PORTFOLIO)
-            kept = gap.merit_low > 0
-            chosen = names if kept else plain
-            who = " and ".join(driven)
-            span = f"{gap.merit:+.3f} [{gap.merit_low:+.3f}, {gap.merit_high:+.3f}]"
-            code = NoteCode.DRIVEN_KEPT if kept else NoteCode.DRIVEN_LEFT_OUT
-            words = f"{who}: {'kept' if kept else 'left out'}, the stack with it differs by {span}"
-            self.notes.append(Note(code, words, {"members": list(driven)}))
-            if not kept:
-                self.left_out = dict.fromkeys(driven, f"the stack with it differs by {span}")
-        if any(e.name == "single" for e in entrants):
-            gap = bout.difference("single", PORTFOLIO)
-            if gap.merit > bout.error("single", PORTFOLIO) and chosen == plain:
-                single = str(self.choice.trees)
-                return single, (single,), f"{single} alone is better than the stack here."
-        return PORTFOLIO, chosen, why
-
-    def compare(self, name: str, names: tuple[str, ...], verdicts: dict[str, str], why: str) -> Any:
-        """The comparison of who decides with the baselines."""
-        entrants = [self.entrant(name, names, self.choice.margin)]
-        for label, member in self.baselines():
-            entrants.append(self.entrant(label, (member,), 0))
-        if len(entrants) == 1:
-            return None
-        bout = Bout.of(self.goal, entrants, self.fold, self.job.seed)
-        return bout.comparison(name, verdicts, why)
-
-    def baselines(self) -> list[tuple[str, str]]:
-        """The baselines that were run: a label and a member."""
-        ran = {r.name for r in self.run.ran}
-        known = [
-            (f"{m if (m,) == self.choice.main else f'cross-entropy ({m})'} + tuned threshold", m)
-            for m in self.choice.plain
-        ]
-        known.append(("lightgbm + tuned threshold", str(self.choice.trees)))
-        same = self.choice.main if self.choice.margin == 0 or not self.goal.constraints else ()
-        return [(label, m) for label, m in known if m in ran and (m,) != same]
-
-    # --- the end ---------------------------------------------------------------------------------
-
-    def decide(self) -> Self:
-        """Who decides, its rule, and what the certify rows prove of it."""
-        self.name, self.names, self.why = self.main()
-        self.stack = self.stacked(self.names)
-        self.held_scores = self.scores(self.stack)
-        self.rule, notes = self._rule(self.held_scores, self.task, self.choice.margin)
-        self.notes += notes
-        if len(self.parts.certify):
-            rows = self.job.rows.encoder.encode(self.job.rows.rows("raw", self.parts.certify))
-            self.certify_outputs = {r.name: r.predict(rows) for r in self.run.ran}
-            self.certify_scores = self.stack.scores(self.certify_outputs, self.task)
-            self.rule, self.certificate = self._prove(self.certify_scores)
-        return self
+    certificate: Certificate | None = None
+    rows: int = 0
+    scores: np.ndarray | None = None
+    outputs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
     @property
     def proven(self) -> bool:
         """Whether the certify rows prove every constraint."""
         return self.certificate is not None and self.certificate.proven
 
-    def after(self, tried: Conclusion) -> Self:
-        """Take over from a proof that failed, whose rows went back into training."""
-        assert tried.certificate is not None
-        columns = self.columns(self.held, self.held_scores)
-        columns = with_decisions(self.rule, columns)
-        columns = replace(columns, task=declared(self.goal, columns, (self.rule.groups,)))
-        rows = Fingerprint.of(columns)
-        made = examine(self.goal, self.rule, columns, rows, 1 - self.choice.confidence)
-        fresh = len(tried.parts.certify)
-        why = (
-            "a rule was proven, and cost more than it may" if tried.price else "no rule was proven"
-        )
-        self.certificate = as_figures(made, _AFTER.format(fresh, why), out_of_fold=True)
-        self.notes += [n for n in tried.notes if n.code is NoteCode.PROOF_TOO_COSTLY]
-        told = (f.sentence().removeprefix("NOT PROVEN: ") for f in tried.certificate.findings)
-        seen = "; ".join(told)
-        words = f"on {fresh:,} rows that nothing had seen, before they were used: {seen}"
-        self.notes.append(Note(NoteCode.PROOF_TRIED, words, {"rows": fresh}))
-        return self
-
-    def verdicts_of(self) -> dict[str, str]:
-        """What the certify rows say of everybody's own rule."""
-        if self.certificate is None or not self.goal.constraints or not len(self.parts.certify):
-            return {}
-        return {self.name: self.certificate.verdict} | self._verdicts(self.certify_outputs)
-
-    def _remember_training(self) -> None:
-        """Let the rule know the rows it was trained on, as the final model scores them."""
-        rows, job = self.parts.train, self.job
-        parts = []
-        for some in np.array_split(rows, max(1, -(-len(rows) // SOME))):
-            encoded = job.rows.encoder.encode(job.rows.rows("raw", some))
-            outputs = {n: self.run.named(n).predict(encoded) for n in self.stack.used}
-            parts.append(self.stack.scores(outputs, self.task))
-        self.rule.touched.append(Fingerprint.of(self.columns(rows, np.concatenate(parts))))
-
-    def finish(self, compare: bool) -> Concluded:
-        """The comparison, and all of it as one record."""
-        self._remember_training()
-        self._remark()
-        comparison = None
-        if compare:
-            comparison = self.compare(self.name, self.names, self.verdicts_of(), self.why)
-        return Concluded(
-            self.name,
-            self.stack,
-            self.rule,
-            self.certificate,
-            comparison,
-            self.held,
-            self.held_scores,
-            self.fold,
-            self.certify_scores,
-            tuple(self.notes),
-            self.left_out,
-        )
-
-    def _remark(self) -> None:
-        """Note a rule that decides nearly nobody or nearly everybody, which a goal may allow."""
-        rule = self.rule
-        if self.task.kind != "binary" or rule.kind not in ("threshold", "per-group"):
-            return
-        group = self.given(self.held, self.held_scores)["group"]
-        by = {"group": group} if rule.kind == "per-group" else {}
-        share = float(np.mean(np.asarray(rule.decide(self.held_scores, **by))))
-        if ALIKE < share < 1 - ALIKE:
-            return
-        who = "nobody" if share <= ALIKE else "everybody"
-        more = '; method="lagrangian" or kind="per-group" may do better'
-        more = more if self.goal.columns else ""
-        words = (
-            f"the rule decides {who} ({share:.2%} of {len(self.held):,} held rows), which the goal "
-            f"allows: say what it must find or spare, for example a floor on recall{more}"
-        )
-        self.notes.append(Note(NoteCode.EXTREME_RULE, words, {"share": share}))
-
-    def _rule(
-        self, scores: np.ndarray, task: Task, margin: float
-    ) -> tuple[DecisionRule, tuple[Note, ...]]:
-        return choose_rule(
-            self.job.goal,
-            self.columns(self.held, scores, task),
-            kind=self.choice.kind,
-            seed=self.job.seed,
-            margin=margin,
-        )
-
-    def _prove(self, certify_scores: np.ndarray) -> tuple[DecisionRule, Certificate]:
-        rows, goal, sure = self.parts.certify, self.goal, self.choice.confidence
-        rule, scores = self.rule, self.held_scores
-        columns = self.columns(rows, certify_scores)
-        provable = goal.constraints and rule.kind != "top-k" and self.job.weight is None
-        if provable and self.apart and not self.parts.shared:
-            refuse_one_class(columns)
-            found = prove_columns(
-                goal,
-                columns,
-                self.columns(self.held, scores),
-                1 - sure,
-                rule.kind,
-                rule.by,
-                seed=self.job.seed,
-            )
-            if found.certificate is not None and found.proven and self._affordable(found):
-                return replace(found, frontier=rule.frontier), found.certificate
-        figures = certify_columns(goal, rule, with_decisions(rule, columns), 1 - sure)
-        words = _FIGURES.format(self.price or "Nothing was proven on these rows")
-        if not self.apart:
-            words = _TOGETHER
-        return rule, as_figures(figures, words) if goal.constraints else figures
-
-    def _affordable(self, proven: DecisionRule) -> bool:
-        """Whether a proven rule costs no more of the objective than a proof may cost."""
-        columns = self.columns(self.held, self.held_scores)
-        ours, theirs = (
-            evaluate_columns(rule, with_decisions(rule, columns)).value
-            for rule in (self.rule, proven)
-        )
-        if ours is None:
-            return True
-        low, high = self.goal.objective.interval()
-        scale = 1.0 if math.isfinite(high - low) else max(abs(ours), 1e-12)
-        cost = math.inf if theirs is None else self.goal.sign * (ours - theirs) / scale
-        what = self.goal.objective
-        value = "empty" if theirs is None else f"{theirs:.3g}"
-        had = f"{what} {value} out of fold, where {ours:.3g} can be had without proof"
-        if cost <= self.choice.proof_price:
-            if cost > 0:
-                words = f"the price of the proof: {had}"
-                self.notes.append(Note(NoteCode.PROOF_PRICE, words, {"cost": cost}))
-            return True
-        self.price = f"A rule is proven, and costs more than it may ({had})"
-        words = (
-            f"a rule is proven, at {had}: more than proof_price={self.choice.proof_price:g} "
-            "allows; say proof_price=1 to take it"
-        )
-        self.notes.append(Note(NoteCode.PROOF_TOO_COSTLY, words, {"cost": cost}))
-        return False
-
-    def _verdicts(self, outputs: dict[str, np.ndarray]) -> dict[str, str]:
-        """What the certify rows say of the baselines' own rules."""
-        found = {}
-        for label, member in self.baselines():
-            raw = not self.run.named(member).probable
-            stack = Stack.alone(member, raw)
-            task = replace(self.task, score="raw" if raw else "probability")
-            rule, _ = self._rule(self.scores(stack), task, 0)
-            columns = self.columns(self.parts.certify, stack.scores(outputs, task), task)
-            columns = with_decisions(rule, columns)
-            found[label] = certify_columns(self.goal, rule, columns, 1 - self.choice.confidence)
-        return {label: certificate.verdict for label, certificate in found.items()}
+    @property
+    def too_costly(self) -> tuple[Note, ...]:
+        """Notes on a rule that is proven, and costs more than it may."""
+        return tuple(n for n in self.notes if n.code is NoteCode.PROOF_TOO_COSTLY)
 
 
-def _dealt(job: Job, held: np.ndarray, folds: int = 5) -> np.ndarray:
-    """Folds for the referee where there is one part of held rows: dealt by class."""
-    y = job.target[held]
-    order = np.lexsort(
-        (np.random.default_rng(job.seed).random(len(y)), y if y.ndim == 1 else y[:, 0])
+def prove_rule(
+    held: OutOfFold, chosen: StackChoice, rule: DecisionRule, *, independent: bool
+) -> Proof:
+    """One touch of the certify rows: the best rule that is proven there, else figures of this one.
+
+    Parameters
+    ----------
+    independent : bool
+        Whether no two rows depend on each other, so that a proof can be had.
+    """
+    rows, job = held.parts.certify, held.job
+    if not len(rows):
+        return Proof(rule=rule)
+    encoded = job.rows.encoder.encode(job.rows.rows("raw", rows))
+    outputs = {r.name: r.predict(encoded) for r in held.portfolio.ran}
+    scores = chosen.stack.scores(outputs, held.task)
+    stands, certificate, notes = _proven(held, chosen, rule, scores, independent)
+    return Proof(
+        rule=stands,
+        certificate=certificate,
+        rows=len(rows),
+        scores=scores,
+        outputs=outputs,
+        notes=notes,
     )
-    fold = np.empty(len(y), np.intp)
-    fold[order] = np.arange(len(y)) % folds
-    return fold
+
+
+def figures_after(
+    held: OutOfFold, chosen: StackChoice, rule: DecisionRule, tried: Proof
+) -> Proof:
+    """Out-of-fold figures of a rule, after a proof that failed gave its rows back to training."""
+    assert tried.certificate is not None
+    columns = with_decisions(rule, held.columns(held.rows, chosen.scores))
+    columns = replace(columns, task=declared(held.goal, columns, (rule.groups,)))
+    rows = Fingerprint.of(columns)
+    figures = examine(held.goal, rule, columns, rows, 1 - held.choice.confidence)
+    why = (
+        "a rule was proven, and cost more than it may"
+        if tried.too_costly
+        else "no rule was proven"
+    )
+    words = (finding.account() for finding in tried.certificate.findings)
+    tested = f"on {tried.rows:,} rows that nothing had seen, before they were used: "
+    note = Note(NoteCode.PROOF_TRIED, tested + "; ".join(words), {"rows": tried.rows})
+    return Proof(
+        rule=rule,
+        certificate=as_figures(figures, _AFTER.format(tried.rows, why), out_of_fold=True),
+        notes=(*tried.too_costly, note),
+    )
+
+
+def _proven(
+    held: OutOfFold,
+    chosen: StackChoice,
+    rule: DecisionRule,
+    scores: np.ndarray,
+    independent: bool,
+) -> tuple[DecisionRule, Certificate, tuple[Note, ...]]:
+    """The rule that stands after its test on the certify rows, its certificate, and notes."""
+    goal = held.goal
+    delta = 1 - held.choice.confidence
+    columns = held.columns(held.parts.certify, scores)
+    provable = goal.constraints and rule.kind != "top-k" and held.job.weight is None
+    notes: tuple[Note, ...] = ()
+    reason = "Nothing was proven on these rows"
+    if provable and independent and not held.parts.shared:
+        refuse_one_class(columns)
+        reference = held.columns(held.rows, chosen.scores)
+        best = prove_columns(
+            goal, columns, reference, delta, rule.kind, rule.by, seed=held.job.seed
+        )
+        if best.certificate is not None and best.proven:
+            cost, words = _proof_cost(goal, reference, rule, best)
+            if cost <= held.choice.proof_price:
+                if cost > 0:
+                    text = f"the price of the proof: {words}"
+                    notes = (Note(NoteCode.PROOF_PRICE, text, {"cost": cost}),)
+                return replace(best, frontier=rule.frontier), best.certificate, notes
+            reason = f"A rule is proven, and costs more than it may ({words})"
+            text = (
+                f"a rule is proven, at {words}: more than the proof price of "
+                f"{held.choice.proof_price:g} allows; set the proof price to 1 to take it"
+            )
+            notes = (Note(NoteCode.PROOF_TOO_COSTLY, text, {"cost": cost}),)
+    figures = certify_columns(goal, rule, with_decisions(rule, columns), delta)
+    words = _FIGURES.format(reason) if independent else _TOGETHER
+    return rule, as_figures(figures, words) if goal.constraints else figures, notes
+
+
+def _proof_cost(
+    goal: Goal, columns: Columns, rule: DecisionRule, proven: DecisionRule
+) -> tuple[float, str]:
+    """What a proven rule gives up of the objective out of fold, in its units, and in words."""
+    ours, theirs = (
+        evaluate_columns(r, with_decisions(r, columns)).value for r in (rule, proven)
+    )
+    if ours is None:
+        return 0.0, ""
+    low, high = goal.objective.interval()
+    scale = 1.0 if math.isfinite(high - low) else max(abs(ours), 1e-12)
+    cost = math.inf if theirs is None else goal.sign * (ours - theirs) / scale
+    value = "empty" if theirs is None else f"{theirs:.3g}"
+    without = f"where {ours:.3g} can be had without proof"
+    return cost, f"{goal.objective} {value} out of fold, {without}"
+
+
+def rule_on(
+    held: OutOfFold, scores: np.ndarray, task: Task, *, margin: float
+) -> tuple[DecisionRule, tuple[Note, ...]]:
+    """The rule that best meets the goal on the held rows, and what to know of it."""
+    return choose_rule(
+        held.job.goal,
+        held.columns(held.rows, scores, task),
+        kind=held.choice.kind,
+        seed=held.job.seed,
+        margin=margin,
+    )
+
+
+def remember_training(held: OutOfFold, chosen: StackChoice, rule: DecisionRule) -> None:
+    """Let the rule know the rows it was trained on, as the final model scores them."""
+    rows = held.parts.train
+    rule.touched.append(Fingerprint.of(held.columns(rows, held.scores_of(chosen.stack, rows))))
+
+
+def extreme_note(
+    held: OutOfFold, chosen: StackChoice, rule: DecisionRule
+) -> tuple[Note, ...]:
+    """A note on a rule that decides nearly nobody or nearly everybody, which a goal may allow."""
+    if held.task.kind != "binary" or rule.kind not in ("threshold", "per-group"):
+        return ()
+    by = {"group": held.groups(held.rows)} if rule.kind == "per-group" else {}
+    share = float(np.mean(np.asarray(rule.decide(chosen.scores, **by))))
+    if ALIKE < share < 1 - ALIKE:
+        return ()
+    who = "nobody" if share <= ALIKE else "everybody"
+    more = '; method="lagrangian" or kind="per-group" may do better'
+    more = more if held.goal.columns else ""
+    words = (
+        f"the rule decides {who} ({share:.2%} of {len(held.rows):,} held rows), which the goal "
+        f"allows: say what it must find or spare, for example a floor on recall{more}"
+    )
+    return (Note(NoteCode.EXTREME_RULE, words, {"share": share}),)

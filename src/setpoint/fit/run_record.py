@@ -6,7 +6,6 @@ import io
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -21,7 +20,7 @@ from setpoint.decisions.outcome import Outcome
 from setpoint.fit.class_labels import ClassLabels
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
-from setpoint.fit.stack import Stack
+from setpoint.fit.stack import MemberOutcome, Stack
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, lower
 from setpoint.reports import Check, Report, RunFacts, ScoredRows, make_report
@@ -32,48 +31,6 @@ USAGE = (
     'clf = sp.load("run/")',
     "decisions = clf.predict(X_new)",
 )
-
-
-class MemberFate(StrEnum):
-    """What became of a member of the plan."""
-
-    ALONE = "alone"  # it decides by itself
-    STACKED = "stacked"  # it decides together with others
-    NO_WEIGHT = "no weight"  # in the stack, and adds nothing to the others
-    LEFT_OUT = "left out"  # the stack with it cannot be told from the stack without it
-    SURPASSED = "surpassed"  # one member alone is better than the stack
-    COMPARED = "compared"  # fitted for the comparison only
-    TOO_LATE = "too late"  # the time limit came first
-    NOT_FITTED = "not fitted"  # the run was stopped before
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemberOutcome:
-    """One member of the plan and what became of it.
-
-    Attributes
-    ----------
-    name : str
-    weight : float or None
-        In the stack; None where it is not part of it.
-    fate : MemberFate
-    reason : str
-        What there is to say beside the fate, with figures.
-    """
-
-    name: str
-    weight: float | None
-    fate: MemberFate
-    reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**vars(self), "fate": str(self.fate)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> MemberOutcome:
-        """Read what :meth:`to_json` wrote."""
-        return cls(**{**data, "fate": MemberFate(data["fate"])})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,73 @@ def fit_stack(
     if not weights.any():  # nobody tells the classes apart: the plain mean
         weights, found.x[m:] = np.full(m, 1 / m), 0.0
     return Stack(tuple(names), tuple(weights.tolist()), tuple(found.x[m:].tolist()))
+
+
+# What became of each member of a plan; here, as a command reads it without loading a model.
+
+
+#: Why a member is in a plan that nothing is decided by.
+FOR_REFEREE = "for the referee"
+
+
+class MemberFate(StrEnum):
+    """What became of a member of the plan."""
+
+    ALONE = "alone"  # it decides by itself
+    STACKED = "stacked"  # it decides together with others
+    NO_WEIGHT = "no weight"  # in the stack, and adds nothing to the others
+    LEFT_OUT = "left out"  # the stack with it cannot be told from the stack without it
+    SURPASSED = "surpassed"  # one member alone is better than the stack
+    COMPARED = "compared"  # fitted for the comparison only
+    TOO_LATE = "too late"  # the time limit came first
+    NOT_FITTED = "not fitted"  # the run was stopped before
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberOutcome:
+    """One member of the plan and what became of it.
+
+    Attributes
+    ----------
+    name : str
+    weight : float or None
+        In the stack; None where it is not part of it.
+    fate : MemberFate
+    reason : str
+        What there is to say beside the fate, with figures.
+    """
+
+    name: str
+    weight: float | None
+    fate: MemberFate
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**vars(self), "fate": str(self.fate)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> MemberOutcome:
+        """Read what :meth:`to_json` wrote."""
+        return cls(**{**data, "fate": MemberFate(data["fate"])})
+
+
+def read_outcomes(record: Mapping[str, Any]) -> tuple[MemberOutcome, ...]:
+    """The outcomes in the record of a run; of one that version 1 saved, what its weights tell."""
+    if "members" in record:
+        return tuple(map(MemberOutcome.from_json, record["members"]))
+    weights = dict(zip(record["stack"]["names"], record["stack"]["weights"], strict=True))
+    stacked = [name for name, weight in weights.items() if weight > 0]
+    outcomes = []
+    for name, why in record["plan"]["members"]:
+        weight = weights.get(name)
+        if name in stacked:
+            fate = MemberFate.ALONE if len(stacked) == 1 else MemberFate.STACKED
+        elif weight is not None:
+            fate = MemberFate.NO_WEIGHT
+        elif why == FOR_REFEREE:
+            fate = MemberFate.COMPARED
+        else:
+            fate = MemberFate.LEFT_OUT if record["finished"] else MemberFate.NOT_FITTED
+        outcomes.append(MemberOutcome(name=name, weight=weight, fate=fate))
+    return tuple(outcomes)

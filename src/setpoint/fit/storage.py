@@ -32,7 +32,12 @@ from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.outcome import Outcome
 from setpoint.fit.class_labels import ClassLabels
-from setpoint.fit.fold_models import Model, RegressorModel, read_model, write_model
+from setpoint.fit.fold_models import (
+    Model,
+    ModelSources,
+    read_model,
+    write_model,
+)
 from setpoint.fit.member_checkpoints import slug
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.plan import FitPlan
@@ -40,8 +45,8 @@ from setpoint.fit.regression.regression_comparison import RealComparison
 from setpoint.fit.regression.regression_members import RealMade
 from setpoint.fit.regression.regression_pipeline import RealPlan
 from setpoint.fit.regression.regression_targets import Scale
-from setpoint.fit.run_record import FittedRun, MemberOutcome, RunOrigin
-from setpoint.fit.stack import Stack
+from setpoint.fit.run_record import FittedRun, RunOrigin
+from setpoint.fit.stack import Stack, read_outcomes
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import method
@@ -140,8 +145,9 @@ def _restored(
     task = Task.from_json(record["task"])
     kinds = {type(c) for c in record["classes"]}
     classes = np.array(record["classes"], dtype=object if len(kinds) > 1 else None)
+    sources = ModelSources(task, module, trusted)
     models = {
-        name: [read_model(r, folder / "models", task, module, trusted) for r in records]
+        name: [read_model(r, folder / "models", sources) for r in records]
         for name, records in record["models"].items()
     }
     rule = DecisionRule.load(folder / "rule.json")
@@ -165,7 +171,7 @@ def _restored(
         encoder=_encoder_from(record["encoder"]),
         plan=plan,
         models=models,
-        members=tuple(MemberOutcome.from_json(m) for m in record.get("members", ())),
+        members=read_outcomes(record),
         stack=stack,
         rule=rule,
         certificate=certificate,
@@ -281,14 +287,7 @@ def save_regressor(regressor: Any, path: Any) -> None:
     with gathered(path) as folder:
         models, model = folder / "models", regressor.made_.model
         models.mkdir()
-        if isinstance(model, RegressorModel):
-            record = {
-                "kind": "regressor",
-                "file": "model.skops",
-                **model.write(models / "model.skops"),
-            }
-        else:
-            record = write_model(model, models, "model")
+        record = write_model(model, models, "model")
         about = _about_regressor(regressor, record)
         write_text(folder / "regressor.json", json.dumps(about, indent=1, allow_nan=False) + "\n")
 
@@ -352,10 +351,7 @@ def _restored_regressor(
     if about["feature_names_in"]:
         made.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)
     made.encoder_ = _encoder_from(about["encoder"])
-    if record["kind"] == "regressor":
-        held: Any = RegressorModel.read(folder / "models" / "model.skops", trusted)
-    else:
-        held = read_model(record, folder / "models", made.task_, model, trusted)
+    held = read_model(record, folder / "models", ModelSources(made.task_, model, trusted))
     made.made_ = RealMade(held, Scale(**about["scale"]))
     made.comparison_ = RealComparison.from_json(about["comparison"])
     made.plan_, made.notes_ = RealPlan.from_json(about["plan"]), tuple(about["notes"])

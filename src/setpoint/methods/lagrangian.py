@@ -86,8 +86,9 @@ def recovered(program: Any, totals: Tensor, state: Tensor) -> Recovered:
         each = np.array([lowered.stated(row[None]) for row in cells])  # (T, 2)
         slope, start = area_of(program.goal)
         value = start - slope * each[:, 0].mean()
-        held = f"{lowered.goal.constraints[0]}".removesuffix(" 0")
-        texts = [f"{held} {level:.6g}" for level in program.aim.levels]
+        constraint = lowered.goal.constraints[0]
+        side = f"{constraint.left} {constraint.op}"
+        texts = [f"{side} {level:.6g}" for level in program.aim.levels]
         rows = zip(texts, each[:, 1] + program.host_levels, paid * slope / points, strict=True)
     found = tuple(GoalStanding(text, float(x), float(y)) for text, x, y in rows)
     at = program.reader.thresholds.tolist() if program.reader.moves else ()

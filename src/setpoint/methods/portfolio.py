@@ -9,9 +9,10 @@ simpler (that is decided after the fit, on out-of-fold rows).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.goals import Goal, Task
 from setpoint.methods.cross_entropy import CrossEntropy
@@ -25,7 +26,8 @@ class Entry:
 
     Attributes
     ----------
-    model : {"linear", "trees", "extra trees", "slow trees", "mlp"}
+    model : str
+        By its name in :data:`setpoint.fit.portfolio_members.PORTFOLIO_MEMBERS`.
     method : Method
     why : str
     """
@@ -49,25 +51,24 @@ class Effort:
 
     Attributes
     ----------
+    name : str
     folds : int
-    models : tuple of str
-        On cross-entropy.
     steps : int
         Of a network in one fold, at most about; fewer where rows are many.
     driven : bool
         Whether metric-driven members enter without a special reason.
     """
 
+    name: str
     folds: int
-    models: tuple[str, ...]
     steps: int
     driven: bool
 
 
 EFFORTS = {
-    "quick": Effort(3, ("linear", "trees"), 400, False),
-    "standard": Effort(5, ("linear", "trees", "extra trees", "mlp"), 1500, False),
-    "thorough": Effort(10, ("linear", "trees", "extra trees", "slow trees", "mlp"), 4000, True),
+    "quick": Effort("quick", folds=3, steps=400, driven=False),
+    "standard": Effort("standard", folds=5, steps=1500, driven=False),
+    "thorough": Effort("thorough", folds=10, steps=4000, driven=True),
 }
 
 
@@ -75,11 +76,13 @@ def effort(name: str) -> Effort:
     """An effort by name."""
     if name not in EFFORTS:
         hint = did_you_mean(str(name), EFFORTS, f"choose from {listing(EFFORTS)}.")
-        raise KindError(f"effort={name!r}: {hint}")
+        raise KindError("{argument}: {hint}", argument=Argument("effort", name), hint=hint)
     return EFFORTS[name]
 
 
-def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entry, ...]:
+def entries(
+    goal: Goal, task: Task, how: Effort, models: Sequence[str], numbers: int = 0
+) -> tuple[Entry, ...]:
     """The members of a portfolio for a goal.
 
     Parameters
@@ -87,16 +90,18 @@ def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entr
     goal : Goal
     task : Task
     how : Effort
+    models : sequence of str
+        The plain ones, on cross-entropy.
     numbers : int
         Columns of a table that is numbers alone; 0 where it is not.
 
     Examples
     --------
     >>> goal = Goal.parse("minimize fnr subject to fpr <= 0.001")
-    >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"])]
-    ['linear', 'trees', 'extra trees', 'mlp', 'linear + costs', 'linear + implicit']
+    >>> [str(entry) for entry in entries(goal, Task.binary(), EFFORTS["standard"], ["trees"])]
+    ['trees', 'linear + costs', 'linear + implicit']
     """
-    members = [Entry(model, CrossEntropy(), "always") for model in how.models]
+    members = [Entry(model, CrossEntropy(), "always") for model in models]
     known = dict(task.groups)
     stand_in = {name: known.get(name, ("a", "b")) for name in goal.columns}  # values come later
     task = replace(task, groups=tuple(stand_in.items()))
@@ -106,6 +111,6 @@ def entries(goal: Goal, task: Task, how: Effort, numbers: int = 0) -> tuple[Entr
             continue
         reason = place.reason or ("thorough" if how.driven else "")
         if reason and place.method.refusal(goal, task) is None:
-            models = place.models if how.driven else place.models[:1]
-            members += [Entry(model, place.method, reason) for model in models]
+            driven = place.models if how.driven else place.models[:1]
+            members += [Entry(model, place.method, reason) for model in driven]
     return tuple(members)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
@@ -40,7 +40,7 @@ def method(x: Any, **options: Any) -> Method:
         raise KindError(f"method={x.__name__} is a class: make one, {x.__name__}()")
     if not isinstance(x, str) or x not in METHODS:
         hint = did_you_mean(str(x), METHODS, f"choose from {listing(METHODS)}.")
-        raise KindError(f"method={x!r}: {hint}")
+        raise KindError("{argument}: {hint}", argument=Argument("method", x), hint=hint)
     known = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
     for name in options:
         if name not in known:

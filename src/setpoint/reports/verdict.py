@@ -136,7 +136,7 @@ def _not_feasible(asked: str, rule: DecisionRule, proof: Certificate | None) -> 
     return (
         f"What was asked is out of reach with this model: {asked}.",
         f"On the {rule.rows:,} rows it was chosen on, "
-        f"{signed(rule.sentence()).removeprefix('NOT FEASIBLE: ')}",
+        f"{signed(rule.account())}",
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.errors import DataError, KindError, SetpointError, Spelling
 from setpoint._core.options import checked_options
 from setpoint._core.words import did_you_mean, listing
 from setpoint.restoration.contact_sheet import plot_sheet
@@ -337,7 +337,11 @@ def _options(
     own = dict((options or {}).get(name, {}))
     checked_options(name, METHODS[name], own)
     if "training" in known and {**made, **own}.get("training") is None:
-        raise DataError(f'"{name}" looks among training images: give them as training=.')
+        raise DataError(
+            '"{name}" looks among training images: give them as {way}.',
+            name=name,
+            way=Spelling("training=", "--training FILE"),
+        )
     return made | own
 
 

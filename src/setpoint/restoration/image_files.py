@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, FileError
+from setpoint._core.errors import DataError, FileError, Name, Phrase, Spelling
 from setpoint._core.words import listing
 from setpoint.restoration.image_scores import Range
 
@@ -71,9 +71,12 @@ class Pictures:
         known = self.range or stated
         if known is not None:
             raise DataError(
-                f"{self.source} has the range {_said(known)}, and the prior's, {_said(box)}, has "
-                "no ends to bring it to: give floats in the prior's own units, as .npy or .npz, "
-                "and state no range."
+                "{source} has the range {known}, and the prior's, {box}, has no ends to bring it "
+                "to: give floats in the prior's own units, as .npy or .npz, and {way}.",
+                source=self.source,
+                known=_said(known),
+                box=_said(box),
+                way=Spelling("state no range", "leave --range out"),
             )
         return self.values.astype(np.float32)
 
@@ -81,15 +84,25 @@ class Pictures:
         """The range of the file: what its numbers say, else what was stated, else an error."""
         if self.range is not None and stated is not None and tuple(stated) != self.range:
             raise DataError(
-                f"{self.source} holds {self.values.dtype}, whose range is {_said(self.range)}; "
-                f"range {_said(stated)} was stated. Leave it out."
+                "{source} holds {dtype}, whose range is {range}; {argument} {stated} was stated. "
+                "Leave it out.",
+                source=self.source,
+                dtype=self.values.dtype,
+                range=_said(self.range),
+                argument=Name("range"),
+                stated=_said(stated),
             )
         found = self.range or stated
         if found is None:
             low, high = self.values.min(), self.values.max()
             raise DataError(
-                f"{self.source} holds {self.values.dtype} from {low:g} to {high:g}, which does not "
-                "say what black and white are: state the range, such as 0,1 or -1,1 or 0,255."
+                "{source} holds {dtype} from {low:g} to {high:g}, which does not say what black "
+                "and white are: {way}, such as 0,1 or -1,1 or 0,255.",
+                source=self.source,
+                dtype=self.values.dtype,
+                low=low,
+                high=high,
+                way=Spelling("state the range", "state it: --range LOW,HIGH"),
             )
         return found
 
@@ -235,7 +248,7 @@ def _one(path: Path, expected: Shape | None) -> tuple[np.ndarray, Range]:
         return image[None], box
     if expected == image.shape[1:] and len(image) == 1:  # (H, W) is due
         return image, box
-    raise DataError(_unlike(image.shape, expected, f'"{path}"'))
+    raise _unlike(image.shape, expected, f'"{path}"')
 
 
 def _array(path: Path, name: str | None, option: str | None) -> np.ndarray:
@@ -277,7 +290,7 @@ def _shaped(
     else:
         made = None
     if made is None:
-        raise DataError(_unlike(shape, expected, source))
+        raise _unlike(shape, expected, source)
     if not len(made):
         raise DataError(f"{source} holds no image.")
     return np.ascontiguousarray(made[:first])
@@ -293,16 +306,27 @@ def _rearranged(values: np.ndarray, expected: Shape) -> np.ndarray | None:
     return None
 
 
-def _unlike(shape: Shape, expected: Shape | None, source: str) -> str:
-    due = _size(expected or ())
-    said = f"{source} has shape {shape}; images of {due} are due here"
+def _unlike(shape: Shape, expected: Shape | None, source: str) -> DataError:
+    """Images of another shape; the error has the shape as a field."""
+    words = Phrase(
+        "{source} has shape {shape}; images of {due} are due here",
+        source=source,
+        shape=shape,
+        due=_size(expected or ()),
+    )
     if expected is not None and len(expected) == 3:
         channels = expected[0]
         grey, colour = (1, "grey"), (3, "colour")
         for (count, name), (other, also) in ((grey, colour), (colour, grey)):
             if channels == count and other in (shape[-1], *shape[-3:-2]):
-                return f"{said}: it is a {also} image, and the prior makes {name} ones."
-    return f"{said}, one or several."
+                return DataError(
+                    "{words}: it is a {also} image, and {because}.",
+                    words=words,
+                    also=also,
+                    because=f"the prior makes {name} ones",
+                    shape=shape,
+                )
+    return DataError("{words}, one or several.", words=words, shape=shape)
 
 
 def _size(shape: Shape) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError
 from setpoint._core.options import checked_options
 from setpoint._core.words import did_you_mean
 from setpoint.restoration.baselines import deep_image_prior, dps, nearest, pnp, total_variation
@@ -98,7 +98,9 @@ def restore(
     """
     if method not in METHODS:
         known = did_you_mean(method, METHODS, f"say one of {', '.join(METHODS)}")
-        raise DataError(f"method={method!r} is not known; {known}")
+        raise DataError(
+            "{argument} is not known; {known}", argument=Argument("method", method), known=known
+        )
     run = METHODS[method]
     checked_options(method, run, options)
     y = read_measurement(y)

@@ -74,11 +74,17 @@ class Promise:
         REFUTED: on images like these it does not hold, at the confidence. BROKEN: it does not hold
         on these images, which are too few to speak for others. NOT REFUTED: neither, and that is
         no proof.
-    sentence : str
+    account : str
+        What was asked and what is left, without the verdict.
     holds : bool
         Whether nothing was found against it.
     """
 
     verdict: str
-    sentence: str
+    account: str
     holds: bool
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and the account of it."""
+        return f"{self.verdict}: {self.account}"

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError, Name, Phrase, Spelling
 from setpoint._core.options import is_real
 from setpoint._core.words import nearest
 from setpoint.robustness.attacks.distances import Distance, as_distance
@@ -59,7 +59,11 @@ def read_images(images: Any, low: float, high: float) -> Tensor:
     if least < min(low, float(ends[0])) or greatest > max(high, float(ends[1])):
         worst = least if low - least > greatest - high else greatest
         raise DataError(
-            f"X holds {worst:g} and the box is [{low:g}, {high:g}]; {_way_out(least, greatest)}"
+            "X holds {worst:g} and the box is [{low:g}, {high:g}]; {way}",
+            worst=worst,
+            low=low,
+            high=high,
+            way=_way_out(least, greatest),
         )
     return x
 
@@ -75,12 +79,17 @@ def _tensor(images: Any) -> Tensor:
         ) from error
 
 
-def _way_out(least: float, greatest: float) -> str:
+def _way_out(least: float, greatest: float) -> Phrase:
     if least >= 0 and 1 < greatest <= 255:
-        return "divide the images by 255, or say high=255 where the model wants them so"
-    return (
-        f"say low={least:g}, high={greatest:g} or wider, or let the model do the normalising, so "
-        "that images come in their natural range"
+        return Phrase(
+            "divide the images by 255, or say {high} where the model wants them so",
+            high=Argument("high", 255),
+        )
+    return Phrase(
+        "say {low}, {high} or wider, or let the model do the normalising, so that images come in "
+        "their natural range",
+        low=Argument("low", least),
+        high=Argument("high", greatest),
     )
 
 
@@ -125,7 +134,10 @@ def read_distance(distance: Any) -> Distance:
         if meant is None:
             raise
         raise DataError(
-            f"distance {distance!r} is not known; did you mean {_NORMS[meant]!r}?"
+            "{argument} {distance!r} is not known; did you mean {norm!r}?",
+            argument=Name("distance"),
+            distance=distance,
+            norm=_NORMS[meant],
         ) from error
 
 
@@ -138,7 +150,12 @@ def read_eps(eps: Any) -> tuple[float, ...]:
         raise DataError("eps is empty; give a radius above 0, or several")
     for e in many:
         if not is_real(e) or not 0 < e < math.inf:
-            raise DataError(f"eps is a number above 0, or several; got {e!r}")
+            raise DataError(
+                "{argument} is a number above 0{several}; got {eps!r}",
+                argument=Name("eps"),
+                several=Spelling(", or several", ""),
+                eps=e,
+            )
     return tuple(sorted({float(e) for e in many}))
 
 
@@ -158,7 +175,11 @@ def read_count(value: Any, name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise DataError(f"{name} is a whole number, 1 or more; got {value!r}")
+        raise DataError(
+            "{argument} is a whole number, 1 or more; got {value!r}",
+            argument=Name(name),
+            value=value,
+        )
     return int(value)
 
 

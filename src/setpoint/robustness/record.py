@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import DataError, Name
 from setpoint._core.options import is_real
 from setpoint.robustness.attack_outcomes import AttackRun, Level, Promise
 from setpoint.robustness.plots import plot_accuracy, plot_examples, plot_radii
@@ -147,15 +147,19 @@ class Robustness:
         images left would be a rare accident. Attacks can refute it; nothing here can prove it.
         """
         if not is_real(floor) or not 0 < floor <= 1:
-            raise DataError(f"floor is a share above 0, at most 1; got {floor!r}")
+            raise DataError(
+                "{argument} is a share above 0, at most 1; got {floor!r}",
+                argument=Name("floor"),
+                floor=floor,
+            )
         level = self.at(self.eps[-1] if eps is None else eps)
         chance = float(p_below(level.right, level.images, floor))
         if chance <= 1.0 - self.confidence:
             verdict = "REFUTED"
         else:
             verdict = "BROKEN" if level.accuracy < floor else "NOT REFUTED"
-        said = told_promise(verdict, self.distance, level, float(floor))
-        return Promise(verdict, said, verdict == "NOT REFUTED")
+        account = told_promise(verdict, self.distance, level, float(floor))
+        return Promise(verdict, account, verdict == "NOT REFUTED")
 
     def sentences(self) -> list[str]:
         """What was found, in words; the limits with it."""

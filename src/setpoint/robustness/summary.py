@@ -116,19 +116,19 @@ def told_level(level: Level, distance: str, targeted: bool = False) -> str:
 
 
 def told_promise(verdict: str, distance: str, level: Level, floor: float) -> str:
-    """A promise and what attacks say of it."""
+    """A promise and what attacks say of it, without the verdict."""
     asked = f"robust accuracy >= {floor:g} at {distance} <= {level.eps:g}"
     seen = f"{level.right:,} of {level.images:,} images left, {level.accuracy:.4g}"
     if verdict == "REFUTED":
         sure = f"at most {level.at_most:.4g} with {100 * level.confidence:g}% confidence"
-        return f"REFUTED: {asked} ({seen}; on images like these {sure})."
+        return f"{asked} ({seen}; on images like these {sure})."
     if verdict == "BROKEN":
         return (
-            f"BROKEN: {asked} does not hold on these images ({seen}); they are too few to say so "
+            f"{asked} does not hold on these images ({seen}); they are too few to say so "
             f"of others, which may be as high as {level.at_most:.4g}."
         )
     return (
-        f"NOT REFUTED: {asked} ({seen}); that is no proof of it, a stronger attack may leave less."
+        f"{asked} ({seen}); that is no proof of it, a stronger attack may leave less."
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError, Spelling
 from setpoint._core.words import listing
 from setpoint.expressions import Columns, Sweep, Total
 from setpoint.expressions.rows.row_events import (
@@ -130,11 +130,21 @@ class Selector:
         usual = "rl_conf_m" if columns.task.score == "raw" else "sr_max"
         name = usual if by is None else by
         if not isinstance(name, str):
-            raise KindError(f"by= names a confidence, one of {listing(CONFIDENCES)}; got {by!r}")
+            raise KindError(
+                "{argument} names a confidence, one of {known}; got {by!r}",
+                argument=Argument("by"),
+                known=listing(CONFIDENCES),
+                by=by,
+            )
         if name.startswith("sr_") and name in CONFIDENCES and columns.task.score == "raw":
             raise KindError(
-                f'by="{name}" takes a softmax, and these scores are declared raw; declare them, '
-                'Task.multiclass(classes, score="logit"), or go by "rl_conf_m"'
+                "{argument} takes a softmax, and these scores are declared raw; {way}, or go by "
+                '"rl_conf_m"',
+                argument=Argument("by", name),
+                way=Spelling(
+                    'declare them, Task.multiclass(classes, score="logit")',
+                    "say --score-kind logit",
+                ),
             )
         if head is None:
             return cls(name)

@@ -91,9 +91,13 @@ class Finding:
 
     def sentence(self) -> str:
         """The finding in one sentence."""
+        return f"{self.verdict}: {self.account()}"
+
+    def account(self) -> str:
+        """The sentence without its verdict: the constraint, what was seen, the way out."""
         seen = "is empty here" if self.value is None else f"{self.value:.4g} here"
         rows = f", {self.evidence[0]}" if len(self.evidence) == 1 else self._each()
-        words = f"{self.verdict}: {self.constraint} ({seen}{rows}; {self.limit()} by {self.how})"
+        words = f"{self.constraint} ({seen}{rows}; {self.limit()} by {self.how})"
         if self.verdict == NOT_PROVEN:
             words += f"; {self.way_out()}"
         return words
@@ -112,13 +116,26 @@ class Finding:
         endless = float("inf")
         return (-endless, endless) if self.op == ">=" else (endless, -endless)
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the bound that matters is a finite number."""
+        return abs(self._bound_that_matters()) < float("inf")
+
     def limit(self) -> str:
         """The bound that matters, in words: where it is refuted, that on the other side."""
+        if not self.bounded:
+            return "no bound"
         least = {">=": "at least", "<=": "at most"}.get(self.op, "at")
-        value = self.bound
-        if self.verdict == REFUTED and self.op != "==":
-            least, value = ("at most" if self.op == ">=" else "at least"), self.other
-        return "no bound" if abs(value) == float("inf") else f"{least} {value:.4g}"
+        if self._by_other_side:
+            least = "at most" if self.op == ">=" else "at least"
+        return f"{least} {self._bound_that_matters():.4g}"
+
+    @property
+    def _by_other_side(self) -> bool:
+        return self.verdict == REFUTED and self.op != "=="
+
+    def _bound_that_matters(self) -> float:
+        return self.other if self._by_other_side else self.bound
 
     def way_out(self) -> str:
         """What would settle an open finding."""

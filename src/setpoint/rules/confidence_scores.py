@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, greater, highest, is_tensor, join, namespace, to_numpy
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, KindError, RowNumber, Spelling
 from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.rows.raw_arrays import array_of, floating, numeric
@@ -138,8 +138,11 @@ def from_probabilities(p: Any) -> Array:
     if not bool(inside.all()):
         row, column = np.argwhere(~to_numpy(inside))[0].tolist()
         raise DataError(
-            f"probabilities hold {float(a[row, column]):g} at row {row}, column {column}; they lie "
-            "in [0, 1]. Logits need no conversion"
+            "probabilities hold {value:g} {row}, column {column}; they lie in [0, 1]. Logits need "
+            "no conversion",
+            value=float(a[row, column]),
+            row=RowNumber(row),
+            column=column,
         )
     off = abs(to_numpy(a.sum(1)) - 1)
     if (off > 1e-3).any():
@@ -273,7 +276,13 @@ def _refuse_extremes(z: Array, start: int) -> None:
     row, column = np.argwhere(~to_numpy(fine))[0].tolist()
     value = float(z[row, column])
     way = "scale them down" if math.isfinite(value) else "drop or repair such rows"
-    raise DataError(f"logits hold {value:g} at row {start + row}, column {column}; {way}")
+    raise DataError(
+        "logits hold {value:g} {row}, column {column}; {way}",
+        value=value,
+        row=RowNumber(start + row),
+        column=column,
+        way=way,
+    )
 
 
 def _norms(row: Confidence, z: Array, head: Any) -> Array | None:
@@ -284,8 +293,13 @@ def _norms(row: Confidence, z: Array, head: Any) -> Array | None:
         return None
     if head is None:
         raise KindError(
-            f"{row.name} divides each logit by the norm of its row of the last layer: pass head=, "
-            "the weight matrix (K, d) or its row norms (K,)"
+            "{name} {needs}",
+            name=row.name,
+            needs=Spelling(
+                "divides each logit by the norm of its row of the last layer: pass head=, the "
+                "weight matrix (K, d) or its row norms (K,)",
+                "needs the last layer of the model; on the command line go by rl_conf_m",
+            ),
         )
     norms = head_norms(head, z.shape[1])
     return _wide(namespace(z).as_tensor(norms, device=z.device)) if is_tensor(z) else norms

@@ -148,15 +148,19 @@ class DecisionRule(OperatingPoint):
 
     def sentence(self) -> str:
         """One sentence: what was reached, or why it could not be."""
+        return self.account() if self.feasible else f"NOT FEASIBLE: {self.account()}"
+
+    def account(self) -> str:
+        """The sentence without its verdict."""
         if self.value is None:
-            return f"NOT FEASIBLE: {self.obstacle()}."
+            return f"{self.obstacle()}."
         values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
         pairs = zip(self.held, values, strict=True)
         held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
         reached = f"{self.goal.objective} {self.value:.4g}{held}"
         if self.feasible:
             return f"{reached} on {self.rows:,} rows."
-        return f"NOT FEASIBLE: {self.obstacle()}. The rule comes nearest: {reached}."
+        return f"{self.obstacle()}. The rule comes nearest: {reached}."
 
     def obstacle(self) -> str:
         """Why the goal is not met; empty where it is."""

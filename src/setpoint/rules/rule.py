@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.errors import (
+    Argument,
+    DataError,
+    FileError,
+    KindError,
+    RowNumber,
+    Spelling,
+)
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import Columns, Label, Task, take_groups, take_in, take_names, take_scores
 from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
@@ -128,15 +135,20 @@ class OperatingPoint:
     def _refuse_extra(self, group: Any, query: Any) -> None:
         if group is not None and self.kind != "per-group":
             raise KindError(
-                "this rule has one threshold for all and takes no group; tune with "
-                'kind="per-group" for one threshold per group'
+                "this rule has one threshold for all and takes no group; tune with {way} for one "
+                "threshold per group",
+                way=Argument("kind", "per-group"),
             )
         if query is not None and self.by != "query":
             raise KindError("this rule does not look at queries; leave query= out")
 
     def _group_thresholds(self, s: Array, group: Any) -> Array:
         if group is None:
-            raise DataError(f'this rule has one threshold per "{self.by}": pass group=')
+            raise DataError(
+                'this rule has one threshold per "{by}": {way}',
+                by=self.by,
+                way=Spelling("pass group=", f"add --group {self.by}"),
+            )
         columns = take_groups(group, s.shape[0])
         name = self.by or "group"
         if name not in columns and set(columns) == {"group"}:
@@ -152,8 +164,12 @@ class OperatingPoint:
             unknown = values[row : row + 1].tolist()[0]
             hint = did_you_mean(unknown, table, f"known are {listing(table)}.")
             raise DataError(
-                f'unknown group {unknown!r} in "{self.by}" at row {row}: {hint} '
-                "Tune again with rows of that group"
+                'unknown group {unknown!r} in "{by}" {row}: {hint} Tune again with rows of that '
+                "group",
+                unknown=unknown,
+                by=self.by,
+                row=RowNumber(row),
+                hint=hint,
             )
         return _like(out, s)
 
@@ -181,7 +197,10 @@ class OperatingPoint:
         k = self.k or 0
         if self.by == "query":
             if query is None:
-                raise DataError("this rule takes the first k of each query: pass query=")
+                raise DataError(
+                    "this rule takes the first k of each query: {way}",
+                    way=Spelling("pass query=", "say --query"),
+                )
             queries = take_names(query, "query", scores.size)
             decided = np.zeros(scores.size, bool)
             for value in np.unique(queries):

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.errors import (
+    Argument,
+    DataError,
+    GoalError,
+    KindError,
+    Name,
+    Phrase,
+    Spelling,
+)
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import AtK, Columns, Curve, Total
 from setpoint.expressions.constraint import SLACK
@@ -50,7 +58,12 @@ def choose(
     if kind == "top-k":
         return _tune_top_k(goal, columns, _top_k(goal))
     if by is not None and kind not in ("per-group", "abstain"):
-        raise KindError(f'by="{by}" belongs to kind="per-group" or kind="abstain"')
+        raise KindError(
+            "{argument} belongs to {per_group} or {abstain}",
+            argument=Argument("by", by),
+            per_group=Argument("kind", "per-group"),
+            abstain=Argument("kind", "abstain"),
+        )
     if head is not None and kind != "abstain":
         raise KindError('head= belongs to kind="abstain" with by="rl_geo_m"')
     if kind == "abstain":  # so that what is not defined where rows abstain is refused
@@ -58,7 +71,11 @@ def choose(
     problem = GoalOnRows.meet(goal, columns, abstaining=kind == "abstain")
     if kind == "abstain" and columns.task.kind == "binary":
         if by is not None:
-            raise KindError(f'by="{by}": a binary rule abstains in a band of scores; leave by= out')
+            raise KindError(
+                "{argument}: a binary rule abstains in a band of scores; leave {by} out",
+                argument=Argument("by", by),
+                by=Argument("by"),
+            )
         if head is not None:
             raise KindError("a binary rule abstains in a band of scores; leave head= out")
         return tune_band(problem)
@@ -96,7 +113,7 @@ def kind_for(goal: Goal, task: str, kind: str | None) -> str:
         known = (*KINDS, "argmax")
         hint = f"a {task} task takes {listing(allowed)}."
         hint = hint if kind in known else did_you_mean(kind, known, hint)
-        raise KindError(f'kind="{kind}": {hint}')
+        raise KindError("{argument}: {hint}", argument=Argument("kind", kind), hint=hint)
     if (kind == "top-k") != (top is not None):
         raise GoalError('kind="top-k" goes with a goal on precision_at_k(k) or recall_at_k(k)')
     return kind
@@ -108,16 +125,22 @@ def refuse_one_class(columns: Columns) -> None:
     if columns.task.kind == "multiclass":
         if (actual == actual[0]).all():
             only = columns.classes[int(actual[0])]
-            raise DataError(f"y_true holds only the class {only!r}; choosing needs at least two")
+            raise DataError(
+                "{argument} holds only the class {only!r}; choosing needs at least two",
+                argument=Name("y_true"),
+                only=only,
+            )
         return
     labels = actual.reshape(actual.shape[0], -1)  # (n, 1) or (n, L)
     for j in np.flatnonzero(np.asarray(labels.all(0) | ~labels.any(0))):
         several = columns.task.kind == "multilabel"
         side = int(labels[0, j]) if several else columns.classes[int(labels[0, j])]
-        place = f"label {columns.classes[j]!r} of y_true" if several else "y_true"
         raise DataError(
-            f"{place} holds only the class {side!r} (with weight); choosing a threshold needs rows "
-            "of both classes"
+            "{place}{argument} holds only the class {side!r} (with weight); choosing a threshold "
+            "needs rows of both classes",
+            place=f"label {columns.classes[j]!r} of " if several else "",
+            argument=Name("y_true"),
+            side=side,
         )
 
 
@@ -126,8 +149,13 @@ def _group_column(columns: Columns, by: str | None) -> str:
     if by is None and len(names) == 1:
         return names[0]
     if by is None:
-        way = f"say by=, one of {listing(names)}" if names else "pass group="
-        raise DataError(f'kind="per-group" needs to know the group of each row: {way}')
+        raise DataError(
+            "{argument} needs to know the group of each row: {way}",
+            argument=Argument("kind", "per-group"),
+            way=Phrase("say {by}, one of {names}", by=Argument("by"), names=listing(names))
+            if names
+            else Spelling("pass group=", "say --group"),
+        )
     columns.group(by)
     return by
 

@@ -57,9 +57,18 @@ class PenaltyRun:
     """What is under way; it changes, and :meth:`state` is all of it."""
 
     def __init__(
-        self, solver: ExactPenalty, problem: ConstrainedProblem, x: Variables, judge: Judge | None
+        self,
+        solver: ExactPenalty,
+        problem: ConstrainedProblem,
+        x: Variables,
+        judge: Judge | None,
+        chosen_as: str,
     ) -> None:
-        self.solver, self.problem, self.judge, self.like = solver, problem, judge, x
+        self.solver = solver
+        self.problem = problem
+        self.judge = judge
+        self.chosen_as = chosen_as
+        self.like = x
         if not variables(x) or not all(
             isinstance(p, Tensor) and p.is_floating_point() for p in variables(x)
         ):
@@ -292,7 +301,7 @@ class PenaltyRun:
 
     def _status(self, worst: float) -> str:
         solver = self.solver
-        which = "the iterate judged best" if self.judge is not None else "the best iterate"
+        which = self.chosen_as if self.judge is not None else "the best iterate"
         early = ", where it came to rest," if self.ended else ""
         done = f"after {self.round} of {solver.rounds} rounds{early} {which}"
         if worst <= solver.tolerance:
@@ -440,6 +449,7 @@ class ExactPenalty:
         weights: Tensor | None = None,
         settle: Callable[[Any], Any] | None = None,
         judge: Callable[[Any], Any] | None = None,
+        chosen_as: str = "the iterate judged best",
         listener: Callable[[Round], Any] | None = None,
     ) -> Solution:
         """Solve from x, or go on from the ``state`` of an earlier solution or round.
@@ -462,10 +472,12 @@ class ExactPenalty:
         judge : callable, optional
             x -> tuple of numbers. The candidate with the greatest is the best; without it the one
             with the least f that keeps the constraints, or the one that breaks them least.
+        chosen_as : str
+            How ``status`` calls the candidate that ``judge`` preferred.
         listener : callable, optional
             Is told a :class:`Round` after each; what is true of its answer ends the run.
         """
-        run = PenaltyRun(self, problem, x, judge)
+        run = PenaltyRun(self, problem, x, judge, chosen_as)
         run.begin(weights) if resume is None else run.take_up(resume)
         last = self.rounds if until is None else min(until, self.rounds)
         while run.round < last and not run.ended:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core import scipy_special as special
-from setpoint._core.errors import DataError
+from setpoint._core.errors import DataError, Name
 from setpoint._core.options import is_real
 
 
@@ -22,7 +22,12 @@ def check_confidence(confidence: Any) -> float:
     """δ = 1 − confidence, for a confidence from ½ to below 1."""
     if not is_real(confidence) or not 0.5 <= confidence < 1:
         hint = f"; did you mean {confidence / 100:g}?" if _percent(confidence) else ""
-        raise DataError(f"confidence is a number from 0.5 to below 1; got {confidence!r}{hint}")
+        raise DataError(
+            "{argument} is a number from 0.5 to below 1; got {confidence!r}{hint}",
+            argument=Name("confidence"),
+            confidence=confidence,
+            hint=hint,
+        )
     return 1.0 - float(confidence)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,11 @@ import pytest
 from tests.cli.tables import QUICK, people
 
 import setpoint as sp
+from setpoint._core.notes import Note, NoteCode
+from setpoint.cli.commands import explain
 from setpoint.cli.commands.compare import comparable
 from setpoint.cli.files.saved_run import SavedRun
+from setpoint.fit.stack import MemberFate, MemberOutcome
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -153,6 +157,56 @@ def test_explain_as_json(run, run_folder):
     assert data["status"] == clf.report_.verdict["status"]
     assert data["data"]["fingerprint"] == clf.run_.fingerprint
     assert data["comparison"]["sentence"] == clf.comparison_.sentence
+
+
+REASON = "the stack with it differs by -0.004 [-0.010, +0.002]"
+FATES = {
+    "trees": (0.7, MemberFate.STACKED, "", "in the stack"),
+    "linear": (0.3, MemberFate.STACKED, "", "in the stack"),
+    "mlp": (0.0, MemberFate.NO_WEIGHT, "", "no weight: what it says adds nothing to the others"),
+    "mlp + soft-set": (None, MemberFate.LEFT_OUT, REASON, f"left out, {REASON}"),
+    "extra trees": (None, MemberFate.TOO_LATE, "", "not fitted: the time limit came first"),
+}
+
+
+@pytest.mark.parametrize("order", [list(FATES), list(FATES)[::-1]])
+def test_explain_tells_each_member_its_own_fate(run_folder, order):
+    """`mlp` had the note on `mlp + soft-set`, whose name holds its own."""
+    saved = SavedRun.open(run_folder[0])
+    weights = {name: FATES[name][0] for name in order if FATES[name][0] is not None}
+    outcomes = [
+        MemberOutcome(name=name, weight=FATES[name][0], fate=FATES[name][1], reason=FATES[name][2])
+        for name in order
+    ]
+    said = Note(NoteCode.DRIVEN_LEFT_OUT, f"mlp + soft-set: left out, {REASON}")
+    about = {
+        **saved.about,
+        "plan": {**saved.about["plan"], "members": [[name, "always"] for name in order]},
+        "stack": {"names": list(weights), "weights": list(weights.values()), "constant": [0.0]},
+        "members": [outcome.to_json() for outcome in outcomes],
+        "notes": [said.to_json()],
+    }
+    told = explain.members(replace(saved, about=about))
+    assert [m["name"] for m in told] == order
+    assert {m["name"]: m["fate"] for m in told} == {name: FATES[name][3] for name in order}
+    assert {m["name"]: m["outcome"] for m in told} == {n: str(FATES[n][1]) for n in order}
+
+
+def test_members_of_a_run_that_version_1_saved(run_folder):
+    """Their fates were not written down; weights and reasons say what can be known."""
+    saved = SavedRun.open(run_folder[0])
+    about = {key: value for key, value in saved.about.items() if key != "members"}
+    assert [m["fate"] for m in explain.members(replace(saved, about=about))] == [
+        *("decides alone", "only to compare with"),
+    ]
+    names = ["trees", "mlp", "mlp + soft-set", "linear"]
+    about["plan"] = {**about["plan"], "members": [[name, "always"] for name in names]}
+    about["plan"]["members"][-1][1] = "for the referee"
+    about["stack"] = {"names": names[:2], "weights": [1.0, 0.0], "constant": [0.0]}
+    fates = [MemberFate.ALONE, MemberFate.NO_WEIGHT, MemberFate.LEFT_OUT, MemberFate.COMPARED]
+    assert [m.fate for m in replace(saved, about=about).members] == fates
+    about["finished"] = False
+    assert replace(saved, about=about).members[2].fate is MemberFate.NOT_FITTED
 
 
 # --- compare --------------------------------------------------------------------------------------

@@ -374,7 +374,7 @@ def test_thresholds_by_group_are_stated_not_guessed():
 
 def test_it_enters_the_portfolio_where_it_has_a_reason():
     def names(text, task=None):
-        found = entries(sp.Goal.parse(text), task or sp.Task.binary(), EFFORTS["standard"])
+        found = entries(sp.Goal.parse(text), task or sp.Task.binary(), EFFORTS["standard"], ["mlp"])
         return {str(entry): entry.why for entry in found if entry.driven}
 
     assert set(names("minimize fnr subject to fpr <= 0.01")) == {

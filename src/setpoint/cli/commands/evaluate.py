@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import DataError, ErrorCode
 from setpoint.cli.display.certificate_view import show_certificate, told_short
 from setpoint.cli.display.rule_view import data_line, decided_facts, show_kept
 from setpoint.cli.display.run_view import STYLES
@@ -156,7 +156,7 @@ def _tested(run: SavedRun, rows: ScoredTable, y: Any) -> tuple[Certificate | Non
     try:
         return certify(rule.goal, rule, y, rows.scores, confidence, seen=seen, **more), ""
     except DataError as error:
-        if "already used" not in str(error):
+        if error.code is not ErrorCode.ROWS_USED:
             raise
         return None, _SEEN
 

@@ -25,6 +25,8 @@ from setpoint.cli.display.terminal import Json, Screen, command, count, number, 
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug
+from setpoint.decisions.outcome import Outcome
+from setpoint.fit.stack import MemberFate, MemberOutcome
 
 HELP = "Say what was decided in a run and why: models, margin, proof, price, checks."
 EPILOG = """
@@ -50,6 +52,18 @@ _SETTINGS = (
 )
 
 
+_FATES = {
+    MemberFate.ALONE: "decides alone",
+    MemberFate.STACKED: "in the stack",
+    MemberFate.NO_WEIGHT: "no weight: what it says adds nothing to the others",
+    MemberFate.LEFT_OUT: "not in the stack",
+    MemberFate.SURPASSED: "not in the stack",
+    MemberFate.COMPARED: "only to compare with",
+    MemberFate.TOO_LATE: "not fitted: the time limit came first",
+    MemberFate.NOT_FITTED: "not fitted: the run was stopped before",
+}
+
+
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that fit wrote.")],
     as_json: Json = False,
@@ -65,40 +79,26 @@ def explain(
 
 def members(run: SavedRun) -> list[dict[str, Any]]:
     """Every model of the plan: why it entered, what it weighs, what became of it."""
-    stack = run.about["stack"]
-    weights = dict(zip(stack["names"], stack["weights"], strict=True))
-    plan = run.about["plan"]["members"]
+    why = dict(run.about["plan"]["members"])
     return [
         {
-            "name": name,
-            "why": why,
-            "weight": weights.get(name),
-            "fate": _fate(run, name, why, weights),
+            "name": member.name,
+            "why": why.get(member.name, ""),
+            "weight": member.weight,
+            "outcome": str(member.fate),
+            "fate": _fate(member),
         }
-        for name, why in plan
+        for member in run.members
     ]
 
 
-def _fate(run: SavedRun, name: str, why: str, weights: dict[str, float]) -> str:
+def _fate(member: MemberOutcome) -> str:
     """What became of a model, in words."""
-    if weights.get(name, 0.0) > 0:
-        return "decides alone" if len(_used(weights)) == 1 else "in the stack"
-    said = next((n for n in run.notes if name in n and "left out" in n), None)
-    if said is not None:
-        return said
-    if name in weights:
-        return "no weight: what it says adds nothing to the others"
-    if why == "for the referee":
-        return "only to compare with"
-    if not run.about["finished"]:
-        return "not fitted: the run was stopped before"
-    chosen = "" if run.comparison is None else run.comparison.sentence
-    alone = next((s for s in chosen.split(". ") if "alone is better" in s), "")
-    return alone.rstrip(".") or "not in the stack"
-
-
-def _used(weights: dict[str, float]) -> list[str]:
-    return [name for name, weight in weights.items() if weight > 0]
+    if member.reason and member.fate is MemberFate.LEFT_OUT:
+        return f"left out, {member.reason}"
+    if member.reason and member.fate is MemberFate.SURPASSED:
+        return member.reason
+    return _FATES[member.fate]
 
 
 def _record(run: SavedRun) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _show(screen: Screen, run: SavedRun) -> None:
     _section(screen, "On which rows", _data(run))
     _section(screen, "Which models", _models(run))
     _section(screen, "Where it decides", [*_point(run), *figure_facts(run)])
-    if run.status == "NOT FEASIBLE" and run.diagnosis is not None:
+    if run.status is Outcome.NOT_FEASIBLE and run.diagnosis is not None:
         _section(screen, "Why it cannot be met", infeasible_facts(run))
     _section(screen, "What is proven", [*certificate_facts(run), *_assumption(run)])
     _section(screen, "What it bought", [*referee_facts(run), *price_facts(run)])
@@ -169,7 +169,8 @@ def _models(run: SavedRun) -> list[Fact]:
     facts: list[Fact] = []
     for member in members(run):
         weight = "" if not member["weight"] else f" (weight {number(member['weight'])})"
-        why = "" if member["why"] in ("always", "for the referee") else f"; {member['why']}"
+        usual = member["why"] in ("", "always") or member["outcome"] == MemberFate.COMPARED
+        why = "" if usual else f"; {member['why']}"
         facts.append((member["name"], f"{member['fate']}{weight}{why}"))
     folds = run.about["plan"]["folds"]
     how = f"{folds} folds, each row scored by models that never saw it" if folds > 1 else ""

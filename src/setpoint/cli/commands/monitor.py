@@ -24,6 +24,7 @@ from setpoint.cli.display.terminal import (
     number,
     print_json,
 )
+from setpoint.cli.errors import spelled
 from setpoint.cli.files.output_paths import (
     as_bytes,
     refuse_ending,
@@ -253,8 +254,8 @@ class _Told:
             facts.append(("RE-CERTIFIED", f"{after}: {proven}"))
         else:
             facts.append(("HOLDS", f"{after}: nothing speaks against the promise so far"))
-        if found.note:
-            facts.append(("Caution", found.note.replace('labels="flagged"', "--labels flagged")))
+        if found.caution is not None:
+            facts.append(("Caution", spelled(found.caution)))
         unwatched = (w for w in found.watched if w.status == NOT_MONITORABLE)
         return [*facts, *(("Not watched", f"{w.constraint}: {w.why}") for w in unwatched)]
 

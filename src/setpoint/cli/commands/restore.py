@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.errors import KindError
 from setpoint.cli.display.progress_bar import Bar
 from setpoint.cli.display.terminal import Force, Json, Screen, count, print_json
 from setpoint.cli.inputs.duration import in_words
@@ -51,20 +50,6 @@ Exit codes
   130  stopped by Ctrl-C; the best so far is written
 """
 DATA, SEARCH = "Data", "Search"
-
-#: What the library calls by its arguments has other names here.
-_WORDS = (
-    (r"state the range, such as", "state it: --range LOW,HIGH, such as"),
-    (r"range ([-\d.,e+]+) was stated\. Leave it out", r"--range \1 was stated. Leave it out"),
-    (r"and state no range", "and leave --range out"),
-    (r"say force to replace it", "say --force to replace it"),
-    (r"give them as training=", "give them as --training FILE"),
-    (r"^iterations ", "--iterations "),
-    (r"\biterations=", "--iterations "),
-    (r"\bnoise=None", "--noise unknown"),
-    (r"Load one, such as load_prior\(\"([^\"]+)\"\)", r"Say for example --prior \1"),
-    (r"^noise ", "--noise "),
-)
 
 
 def restore(
@@ -177,37 +162,34 @@ def restore(
     from setpoint.restoration.storage import claim
 
     _check_numbers(first=(first, 1), iterations=(iterations, 1), pad=(pad, 0), seed=(seed, 0))
-    try:
-        names = checked_methods(split(method))
-        if out is not None:
-            claim(out, force)
-        asked = RestoreOptions(
-            source=source,
-            operator=operator,
-            prior=prior,
-            noise=noise,
-            truth=truth,
-            truth_array=truth_array,
-            simulate=simulate,
-            through=through,
-            hidden=hide_noise,
-            range=_pair(value_range),
-            array=array,
-            first=first,
-            pad=pad,
-            training=training,
-            training_array=training_array,
-            seed=seed,
-            device=device,
-            nearest="nearest" in names,
-        )
-        given = measured(asked)
-        found = _compared(given, names, iterations, seed, as_json)
-        setting = given.setting(asked)
-        if out is not None:
-            found.save(out, setting=setting, force=force)
-    except SetpointError as error:
-        raise _worded(error) from error
+    names = checked_methods(split(method))
+    if out is not None:
+        claim(out, force)
+    asked = RestoreOptions(
+        source=source,
+        operator=operator,
+        prior=prior,
+        noise=noise,
+        truth=truth,
+        truth_array=truth_array,
+        simulate=simulate,
+        through=through,
+        hidden=hide_noise,
+        range=_pair(value_range),
+        array=array,
+        first=first,
+        pad=pad,
+        training=training,
+        training_array=training_array,
+        seed=seed,
+        device=device,
+        nearest="nearest" in names,
+    )
+    given = measured(asked)
+    found = _compared(given, names, iterations, seed, as_json)
+    setting = given.setting(asked)
+    if out is not None:
+        found.save(out, setting=setting, force=force)
     if as_json:
         print_json(_record(found, setting, out))
     else:
@@ -257,16 +239,6 @@ def _compared(
         except KeyboardInterrupt:
             said = "stopped before the first iterate; nothing is written."
             raise KeyboardInterrupt(said) from None
-
-
-def _worded(error: SetpointError) -> SetpointError:
-    """The same error in the words of the command line."""
-    if not isinstance(error, DataError | KindError) and type(error).__name__ != "FileError":
-        return error
-    said = str(error)
-    for pattern, words in _WORDS:
-        said = re.sub(pattern, words, said)
-    return type(error)(said if said.endswith((".", "?", "!")) else f"{said}.")
 
 
 class _Live:

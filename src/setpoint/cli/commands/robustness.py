@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from setpoint._core.errors import DataError, KindError, SetpointError
+from setpoint._core.errors import KindError
 from setpoint.cli.display.progress_bar import Bar
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, number, print_json
 from setpoint.cli.inputs.duration import in_words
@@ -48,15 +47,6 @@ Exit codes
   130  stopped by Ctrl-C; the images that are done are written
 """
 DATA, ATTACKS = "Data", "Attacks"
-
-#: What the library calls by its arguments has other names here.
-_WORDS = (
-    (r"^eps is a number above 0, or several", "--eps is a number above 0"),
-    (r"\b(high|low)=(-?[\d.e+-]+)", r"--\1 \2"),
-    (r"^(batch_size|restarts|iterations|floor|confidence) is", lambda m: f"{_option(m[1])} is"),
-    (r"^loss is", "--loss is"),
-    (r"^distance ", "--distance "),
-)
 
 
 def robustness(
@@ -191,20 +181,6 @@ def _evaluated(
         except KeyboardInterrupt:
             said = "stopped before the first batch of images was done; nothing is written."
             raise KeyboardInterrupt(said) from None
-        except (DataError, KindError) as error:
-            raise _worded(error) from error
-
-
-def _worded(error: SetpointError) -> SetpointError:
-    """The same error in the words of the command line."""
-    said = str(error)
-    for pattern, words in _WORDS:
-        said = re.sub(pattern, words, said)
-    return type(error)(said if said.endswith((".", "?")) else f"{said}.")
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 class _Live:
@@ -303,5 +279,5 @@ def _limits(told: list[str]) -> list[tuple[str, str]]:
 
 
 def _coloured(promise: Promise) -> Text:
-    verdict, _, rest = promise.sentence.partition(":")
-    return Text.assemble((verdict, "bold" if promise.holds else "bold red"), f":{rest}")
+    style = "bold" if promise.holds else "bold red"
+    return Text.assemble((promise.verdict, style), f": {promise.account}")

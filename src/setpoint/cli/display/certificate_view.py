@@ -111,7 +111,7 @@ def _name(constraint: Constraint) -> str:
 
 
 def _bound(found: Finding) -> str:
-    if found.op == "==" or found.limit() == "no bound":
+    if found.op == "==" or not found.bounded:
         return _NONE
     return found.limit()
 

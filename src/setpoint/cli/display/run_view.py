@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from rich.text import Text
 
+from setpoint._core.notes import Note, NoteCode
 from setpoint.cli.display.terminal import Screen, command, count, number
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.decisions import Certificate, Finding
+from setpoint.decisions.outcome import Outcome
 from setpoint.rules.certificate import PROVEN, REFUTED
 
 Fact = tuple[str, str | Text]
-STYLES = {
-    "PROVEN": "bold green",
-    "NO CONSTRAINT": "bold",
-    "NOT PROVEN": "bold yellow",
-    "REFUTED": "bold red",
-    "NOT FEASIBLE": "bold red",
+STYLES: Mapping[str, str] = {
+    Outcome.PROVEN: "bold green",
+    Outcome.NO_CONSTRAINT: "bold",
+    Outcome.NOT_PROVEN: "bold yellow",
+    Outcome.REFUTED: "bold red",
+    Outcome.NOT_FEASIBLE: "bold red",
 }
 _USUAL = "a limit that just holds where it was chosen breaks on new rows about half of the time"
 
@@ -29,7 +30,7 @@ def show_outcome(screen: Screen, run: SavedRun) -> None:
     """What came of a fit."""
     screen.line()
     screen.facts([*point_facts(run), *figure_facts(run)])
-    if run.status == "NOT FEASIBLE" and run.diagnosis is not None:
+    if run.status is Outcome.NOT_FEASIBLE and run.diagnosis is not None:
         screen.line()
         screen.facts(infeasible_facts(run))
     screen.line()
@@ -52,6 +53,13 @@ def point_facts(run: SavedRun) -> list[Fact]:
     return [*facts, ("", words)] if words else facts
 
 
+def _margin_note(run: SavedRun) -> Note | None:
+    """The note on a rule with less than its margin, where the rule was chosen by its margin."""
+    if not run.rule.goal.constraints or not run.rule.feasible or run.rule.certificate is not None:
+        return None
+    return next((note for note in run.coded_notes if note.code is NoteCode.SMALL_MARGIN), None)
+
+
 def margin_words(run: SavedRun) -> str:
     """How the rule was chosen among those that keep the limits."""
     rule, margin = run.rule, run.about["settings"]["margin"]
@@ -59,9 +67,9 @@ def margin_words(run: SavedRun) -> str:
         return ""
     if rule.certificate is not None:
         return "the best rule that rows nothing had seen could prove"
-    less = next((note for note in run.notes if note.startswith("the rule has ")), None)
-    if less is not None:
-        return less
+    note = _margin_note(run)
+    if note is not None:
+        return note.text
     if margin == 0 or run.about["model"] == "baseline":
         return f"without a margin: {_USUAL}"
     return f"with a margin of {margin:g} standard errors: {_USUAL}"
@@ -138,7 +146,7 @@ def certificate_facts(run: SavedRun) -> list[Fact]:
 def _way_to_proof(run: SavedRun) -> list[Fact]:
     """What could be proven, and how many labels it takes."""
     found = run.diagnosis
-    if found is None or run.status == "NOT FEASIBLE":
+    if found is None or run.status is Outcome.NOT_FEASIBLE:
         return []
     return [("", f"{label}: {words}") for label, words in found.proof_facts()]
 
@@ -153,7 +161,7 @@ def _found(finding: Finding) -> str:
     """What was seen, the rows behind it, the bound, and what would settle it."""
     seen = "empty here" if finding.value is None else f"{number(finding.value)} here"
     rows = f", {finding.evidence[0]}" if len(finding.evidence) == 1 else ""
-    limit = "" if finding.limit() == "no bound" else f", {finding.limit()} by {finding.how}"
+    limit = f", {finding.limit()} by {finding.how}" if finding.bounded else ""
     way = "" if finding.verdict in (PROVEN, REFUTED) else f"; {finding.way_out()}"
     return f"{seen}{rows}{limit}{way}"
 
@@ -180,7 +188,7 @@ def referee_facts(run: SavedRun) -> list[Fact]:
 def price_facts(run: SavedRun) -> list[Fact]:
     """What each limit costs the objective."""
     found = run.diagnosis
-    if found is None or run.status == "NOT FEASIBLE":
+    if found is None or run.status is Outcome.NOT_FEASIBLE:
         return []
     said = [price.sentence() for price in found.prices]
     return [("" if i else "Price", line) for i, line in enumerate(said)]
@@ -191,20 +199,15 @@ def price_facts(run: SavedRun) -> list[Fact]:
 
 def note_facts(run: SavedRun) -> list[Fact]:
     """What was chosen and why, and what a reader should know."""
-    said = [note for note in run.notes if note != margin_words(run)]
-    return [("" if i else "Notes", _sentence(note)) for i, note in enumerate(said)]
+    shown = _margin_note(run)
+    notes = [note.text for note in run.coded_notes if note != shown]
+    return [("" if i else "Notes", f"{text.rstrip('.')}.") for i, text in enumerate(notes)]
 
 
 def check_facts(run: SavedRun) -> list[Fact]:
     """Checks that found something to look at."""
     lines = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
     return [("" if i else "Look at", line) for i, line in enumerate(lines)]
-
-
-def _sentence(note: str) -> str:
-    """A note as a sentence in the words of the command line."""
-    said = re.sub(r"\bproof_price=([\d.]+)", r"--proof-price \1", note.rstrip("."))
-    return f"{said}."
 
 
 def next_facts(run: SavedRun, time: str) -> list[Fact]:

@@ -12,8 +12,8 @@ from setpoint._core.notes import Note
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.diagnose import Diagnosis
-
-MET = ("PROVEN", "NO CONSTRAINT")  #: what a fit is done with
+from setpoint.decisions.outcome import Outcome
+from setpoint.fit.stack import MemberOutcome, read_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +61,14 @@ class SavedRun:
         )
 
     @property
-    def status(self) -> str:
-        """PROVEN, NOT PROVEN, REFUTED, NOT FEASIBLE or NO CONSTRAINT."""
-        return str(self.report["verdict"]["status"])
+    def status(self) -> Outcome:
+        """Whether the goal is met, and with proof."""
+        return Outcome(self.report["verdict"]["status"])
 
     @property
     def met(self) -> bool:
         """Whether the goal is met: proven, where there is something to prove."""
-        return self.status in MET
+        return self.status.met
 
     @property
     def goal(self) -> str:
@@ -105,9 +105,19 @@ class SavedRun:
         return plan["folds"] == 1 and "tune" not in plan["rows"]
 
     @property
-    def notes(self) -> list[str]:
+    def members(self) -> tuple[MemberOutcome, ...]:
+        """Every member of the plan and what became of it."""
+        return read_outcomes(self.about)
+
+    @property
+    def coded_notes(self) -> tuple[Note, ...]:
         """What was chosen and why, and what a reader should know."""
-        return [note.text for note in map(Note.from_json, self.about["notes"])]
+        return tuple(map(Note.from_json, self.about["notes"]))
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences of the notes."""
+        return [note.text for note in self.coded_notes]
 
     @property
     def checks(self) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.errors import Argument, DataError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import count
 from setpoint.datasets import column, labelled
@@ -196,8 +196,13 @@ def _needs_two(goal: Goal, name: str, counts: dict[Any, int]) -> DataError:
             "needs two classes. Is it the right column?"
         )
     return DataError(
-        f'column "{name}" has {len(counts):,} values ({held}); a goal on {metric} needs two. '
-        f"Say positive={_shown(rarest)} to set it against the rest."
+        'column "{name}" has {n:,} values ({values}); a goal on {metric} needs two. '
+        "Say {way} to set it against the rest.",
+        name=name,
+        n=len(counts),
+        values=held,
+        metric=str(metric),
+        way=Argument("positive", rarest),
     )
 
 

@@ -29,6 +29,7 @@ from setpoint.restoration.storage import RestorationSetting
 #: operators that draw something by the seed
 DRAWN = ("inpaint",)
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+DIGIT = (28, 28)  #: the size of an image of MNIST
 EDGE = 1e-5  #: of the range: what rounding may add to a clean image
 
 
@@ -293,9 +294,11 @@ def _sized(
     try:
         return read_pictures(path, due, array=array, first=first, option=option)
     except DataError as error:
-        if asked.pad or "28, 28" not in str(error) or due[1:] != (32, 32):
+        shape = error.fields.get("shape", ())
+        digits = DIGIT in zip(shape, shape[1:], strict=False)  # also where colours come last
+        if asked.pad or not digits or due[1:] != (32, 32):
             raise
-        raise DataError(f"{error} Digits of 28 × 28 take a frame: say --pad 2.") from error
+        raise error.followed_by("Digits of 28 × 28 take a frame: say --pad 2.") from error
 
 
 @dataclass(frozen=True)
@@ -380,8 +383,7 @@ def _mask(path: Path, shape: tuple[int, ...], asked: RestoreOptions) -> Any:
     try:
         pictures = read_pictures(path, due, first=asked.first, option=None)
     except DataError as error:
-        said = str(error).replace("the prior makes grey ones", "a mask is a grey one")
-        raise DataError(said) from error
+        raise error.with_fields(because="a mask is a grey one") from error
     low, high = pictures.known((0.0, 1.0) if pictures.range is None else None)
     values = (pictures.values - low) / (high - low)
     if not ((values == 0) | (values == 1)).all():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.errors import DataError, FileError, KindError, Name
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.datasets.columns.cell_values import floats, is_numeric, levels
@@ -328,6 +328,9 @@ class Features:
         return cls(read, tails, named, tuple(notes))
 
 
+WEIGHT = Name("sample_weight")
+
+
 def _weights(weights: Any, rows: int) -> np.ndarray | None:
     """Weights in units of which the mean is at least 1; None where there are none."""
     if weights is None:
@@ -335,20 +338,30 @@ def _weights(weights: Any, rows: int) -> np.ndarray | None:
     try:
         w = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise KindError("sample_weight holds what is no number; give one number a row.") from None
+        raise KindError(
+            "{argument} holds what is no number; give one number a row.", argument=WEIGHT
+        ) from None
     if w.shape != (rows,):
         raise DataError(
-            f"sample_weight has shape {w.shape}; X has {rows} rows, so give shape ({rows},)."
+            "{argument} has shape {shape}; X has {rows} rows, so give shape ({rows},).",
+            argument=WEIGHT,
+            shape=w.shape,
+            rows=rows,
         )
     wrong = ~(np.isfinite(w) & (w >= 0))
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"sample_weight is {w[row]} in data row {row + 1}; a weight is finite and not negative."
+            "{argument} is {weight} in data row {place}; a weight is finite and not negative.",
+            argument=WEIGHT,
+            weight=w[row],
+            place=row + 1,
         )
     largest = w.max()
     if largest == 0:
-        raise DataError("sample_weight is zero in every row; give at least one row a weight.")
+        raise DataError(
+            "{argument} is zero in every row; give at least one row a weight.", argument=WEIGHT
+        )
     w = w * (min(largest, _HEAVIEST) / largest)
     mean = float(w[w > 0].mean())
     return w / mean if mean < 1 else w

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import GoalError
+from setpoint._core.errors import Argument, GoalError
 from setpoint.decisions.certify import examine, proves
 from setpoint.decisions.proof.margin_path import joint_power, margin_path
 from setpoint.decisions.proof.testing_order import counts_along, pure_claims, threshold_order
@@ -62,7 +62,11 @@ def prove_columns(
     weight_bound : float, optional
     """
     if not goal.constraints:
-        raise GoalError(f'"{goal}" has no constraint to prove; add one, or leave prove= out')
+        raise GoalError(
+            '"{goal}" has no constraint to prove; add one, or leave {argument} out',
+            goal=str(goal),
+            argument=Argument("prove"),
+        )
     if kind == "top-k":
         raise GoalError(
             "the first k of other rows are another rule, so a top-k rule proves nothing"

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from setpoint._core.errors import GoalError
+from setpoint._core.errors import Argument, GoalError, Spelling
 from setpoint.decisions.quantities.quantity import Extreme, Quantity
 from setpoint.decisions.quantities.rate import Rate, rate
 from setpoint.decisions.quantities.two_rates import Pair
@@ -40,7 +40,11 @@ def at_prevalence(
             "accuracy, cost and other ratios of tp, fp, fn, tn have"
         )
     if columns.weight is not None:
-        raise GoalError("prevalence= and sample_weight= do not go together; leave one out")
+        raise GoalError(
+            "{argument} and {weight} do not go together; leave one out",
+            argument=Argument("prevalence"),
+            weight=Spelling("sample_weight=", "--weight"),
+        )
     top, bottom = ({t: c for t, c in form.items() if c != 0} for form in clear)
     rows = [_common_rows(form) for form in (top, bottom)]
     if None in top or None in bottom or len({*rows[0], *rows[1]}) != 1:

@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, KindError, Name, RowNumber, Spelling
 from setpoint._core.words import listing
 from setpoint.expressions.rows.columns import Columns
 from setpoint.expressions.rows.labels import encode, with_classes
 from setpoint.expressions.rows.raw_arrays import array_of, floating, numeric
 from setpoint.expressions.rows.row_events import RESERVED, label_of
 from setpoint.expressions.rows.task import Task
+
+#: How a sentence calls the weights of the rows.
+WEIGHT = Name("sample_weight")
 
 
 def take_in(
@@ -59,7 +62,7 @@ def take_in(
     y = array_of(y_true, "y_true", 2 if task.kind == "multilabel" else 1)
     n = y.shape[0]
     if n == 0:
-        raise DataError("y_true is empty; there is nothing to measure")
+        raise DataError("{argument} is empty; there is nothing to measure", argument=Name("y_true"))
     given = None if decisions is None else array_of(decisions, "y_pred", y.ndim, n)
     _same_width(y, given)
     task = with_classes(task, y, given, scores if memberships is None else memberships)
@@ -91,7 +94,12 @@ def _one_library(columns: dict[str, Array | None]) -> dict[str, Any]:
 
 def _same_width(y: Array, decisions: Array | None) -> None:
     if decisions is not None and y.ndim == 2 and decisions.shape[1] != y.shape[1]:
-        raise DataError(f"y_true has {y.shape[1]} columns and y_pred has {decisions.shape[1]}")
+        raise DataError(
+            "{argument} has {labels} columns and y_pred has {decisions}",
+            argument=Name("y_true"),
+            labels=y.shape[1],
+            decisions=decisions.shape[1],
+        )
 
 
 def _declared(task: Task, groups: Mapping[str, np.ndarray]) -> None:
@@ -106,7 +114,11 @@ def _declared(task: Task, groups: Mapping[str, np.ndarray]) -> None:
             row = int(np.flatnonzero(strange)[0])
             value = values[row : row + 1].tolist()[0]
             raise DataError(
-                f'group "{name}" holds {value!r} at row {row}; the task declares {listing(known)}'
+                'group "{name}" holds {value!r} {row}; the task declares {known}',
+                name=name,
+                value=value,
+                row=RowNumber(row),
+                known=listing(known),
             )
 
 
@@ -124,12 +136,19 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
     if not bool(finite.all()):
         row = int(np.argwhere(~to_numpy(finite))[0][0])
         value = to_numpy(s[row])
-        raise DataError(f"{name} hold {value} at row {row}; drop or repair rows without a score")
+        raise DataError(
+            "{name} hold {value} {row}; drop or repair rows without a score",
+            name=name,
+            value=value,
+            row=RowNumber(row),
+        )
     if task.score == "probability" and not bool(((s >= 0) & (s <= 1)).all()):
         bad = to_numpy(s[(s < 0) | (s > 1)]).ravel()[0]
         raise KindError(
-            f'{name} hold {bad:.6g}, which is not a probability; say score="logit" or "raw", '
-            "or pass probabilities"
+            "{name} hold {bad:.6g}, which is not a probability; say {way}, or pass probabilities",
+            name=name,
+            bad=bad,
+            way=Spelling('score="logit" or "raw"', "--score-kind logit or raw"),
         )
     if matrix and float(abs(s).max()) > 1e150:
         raise DataError(f"{name} reach beyond 1e150; scale them down")
@@ -180,7 +199,11 @@ def take_names(x: Any, name: str, n: int) -> np.ndarray:
     a = to_numpy(array_of(x, name, 1, n))
     if a.dtype.kind == "f" and np.isnan(a).any():
         row = int(np.flatnonzero(np.isnan(a))[0])
-        raise DataError(f"{name} has a missing value at row {row}; give such rows a name")
+        raise DataError(
+            "{name} has a missing value {row}; give such rows a name",
+            name=name,
+            row=RowNumber(row),
+        )
     if a.dtype.kind not in "USbiuf":
         raise DataError(f"{name} holds {a.dtype}; give text, numbers or truth values")
     return a
@@ -193,12 +216,19 @@ def _weight(x: Any, n: int) -> Array:
     if not bool(ok.all()):
         row = int(np.flatnonzero(~to_numpy(ok))[0])
         raise DataError(
-            f"sample_weight is {float(w[row]):g} at row {row}; weights are finite and not negative"
+            "{argument} is {weight:g} {row}; weights are finite and not negative",
+            argument=WEIGHT,
+            weight=float(w[row]),
+            row=RowNumber(row),
         )
     if float(w.max()) > 1e100:
-        raise DataError(f"sample_weight reaches {float(w.max()):g}; scale the weights down")
+        raise DataError(
+            "{argument} reaches {weight:g}; scale the weights down",
+            argument=WEIGHT,
+            weight=float(w.max()),
+        )
     if not bool(w.sum() > 0):
-        raise DataError("sample_weight sums to zero; at least one row must count")
+        raise DataError("{argument} sums to zero; at least one row must count", argument=WEIGHT)
     return w
 
 

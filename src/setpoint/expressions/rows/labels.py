@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError, Name, RowNumber, Spelling
 from setpoint._core.words import did_you_mean, listing, nearest
 from setpoint.expressions.rows.raw_arrays import numeric
 from setpoint.expressions.rows.row_events import Label, label_of
@@ -22,20 +22,32 @@ def with_classes(task: Task, y: Array, decisions: Array | None, scores: Any) -> 
     if task.kind == "multiclass" and task.classes is None:
         seen = [np.unique(to_numpy(a)) for a in (y, decisions) if a is not None]
         if len({a.dtype.kind in "US" for a in seen}) > 1:
-            raise DataError("y_true and y_pred hold labels of different kinds, text and numbers")
+            raise DataError(
+                "{argument} and y_pred hold labels of different kinds, text and numbers",
+                argument=Name("y_true"),
+            )
         labels = (label_of(c) for c in np.unique(np.concatenate(seen)).tolist())
         classes = tuple(c for c in labels if task.unknown is None or c != task.unknown)
         width = len(classes) if scores is None else np.shape(scores)[-1]
         if width != len(classes):
             raise DataError(
-                f"y_true holds {len(classes)} classes and the scores have {width} columns; "
-                'say which column is which: task=Task.multiclass(["…", …])'
+                "{argument} holds {classes} classes and the scores have {width} columns; "
+                "say which column is which: {way}",
+                argument=Name("y_true"),
+                classes=len(classes),
+                width=width,
+                way=Spelling('task=Task.multiclass(["…", …])', "--classes a,b,…"),
             )
         return replace(task, classes=classes)
     if task.kind == "multilabel":
         classes = task.classes or tuple(range(y.shape[1]))
         if len(classes) != y.shape[1]:
-            raise DataError(f"y_true has {y.shape[1]} columns for {len(classes)} labels")
+            raise DataError(
+                "{argument} has {columns} columns for {labels} labels",
+                argument=Name("y_true"),
+                columns=y.shape[1],
+                labels=len(classes),
+            )
         return replace(task, classes=classes)
     if task.kind == "regression" and task.edges is None:
         values = to_numpy(encode(task, y, "y_true"))
@@ -60,9 +72,16 @@ def encode(task: Task, a: Array, name: str, positives: bool = True) -> Array:
     values = values.double() if is_tensor(values) else values.astype(np.float64)
     if not bool(namespace(values).isfinite(values).all()):
         row = int(np.flatnonzero(~np.isfinite(to_numpy(values)))[0])
-        raise DataError(f"{name} holds {float(values[row])} at row {row}; drop or repair such rows")
+        raise DataError(
+            "{argument} holds {value} {row}; drop or repair such rows",
+            argument=Name(name),
+            value=float(values[row]),
+            row=RowNumber(row),
+        )
     if task.kind == "ranking" and name == "y_true" and bool((values < 0).any()):
-        raise DataError("y_true holds a negative relevance; relevances are 0 or more")
+        raise DataError(
+            "{argument} holds a negative relevance; relevances are 0 or more", argument=Name(name)
+        )
     return values
 
 
@@ -72,8 +91,10 @@ def _zero_one(a: Array, name: str) -> Array:
     if not is_tensor(a) and a.dtype.kind not in "fiu":
         words = sorted({str(v) for v in a.ravel()})
         raise DataError(
-            f"{name} holds {listing(map(repr, words), 3)}; say which label is positive, "
-            f"for example positive={words[-1]!r}"
+            "{argument} holds {words}; say which label is positive, for example {way}",
+            argument=Name(name),
+            words=listing(map(repr, words), 3),
+            way=Argument("positive", words[-1]),
         )
     ok = (a == 0) | (a == 1)
     if bool(ok.all()):
@@ -82,12 +103,18 @@ def _zero_one(a: Array, name: str) -> Array:
     where = int(np.argwhere(~to_numpy(ok))[0][0])
     if name == "y_pred":
         raise DataError(
-            f"y_pred holds {bad!r} at row {where}, which is no decision; this metric judges "
-            "decisions: pass scores >= threshold, or let sp.tune choose the threshold"
+            "y_pred holds {bad!r} {row}, which is no decision; this metric judges decisions: "
+            "pass scores >= threshold, or let sp.tune choose the threshold",
+            bad=bad,
+            row=RowNumber(where),
         )
     raise DataError(
-        f"y_true holds {bad!r} at row {where}; a binary task has the labels 0 and 1, "
-        f"or say which label is positive, for example positive={bad!r}"
+        "{argument} holds {bad!r} {row}; a binary task has the labels 0 and 1, "
+        "or say which label is positive, for example {way}",
+        argument=Name("y_true"),
+        bad=bad,
+        row=RowNumber(where),
+        way=Argument("positive", bad),
     )
 
 
@@ -95,21 +122,31 @@ def _binary(a: Array, positive: Label, name: str, positives: bool) -> Array:
     booleans = str(a.dtype) in ("bool", "torch.bool")
     if booleans and name == "y_true" and positive is not None and not positive:
         raise DataError(
-            f"positive={positive!r} turns the booleans of {name} round; pass ~{name} instead"
+            "{argument} turns the booleans of {labels} round; pass ~{labels} instead",
+            argument=Argument("positive", positive),
+            labels=Name(name),
         )
     if positive is None or booleans:
         return _zero_one(a, name)
     if isinstance(positive, str) != (not is_tensor(a) and a.dtype.kind in "OUS"):
         first = to_numpy(a)[:1].tolist()[0]
         raise DataError(
-            f"positive={positive!r} is {'text' if isinstance(positive, str) else 'a number'}, "
-            f"and {name} holds {first!r}; they must be of one kind"
+            "{argument} is {kind}, and {labels} holds {first!r}; they must be of one kind",
+            argument=Argument("positive", positive),
+            kind="text" if isinstance(positive, str) else "a number",
+            labels=Name(name),
+            first=first,
         )
     wanted = positives and name == "y_true" and isinstance(positive, str)
     if wanted and not np.any(a == positive):
         near = nearest(positive, np.unique(a).tolist())
         if near is not None:  # a slip of the pen; rows without positives are nothing strange
-            raise DataError(f'no row of y_true is "{positive}": did you mean positive="{near}"?')
+            raise DataError(
+                'no row of {labels} is "{positive}": did you mean {way}?',
+                labels=Name(name),
+                positive=positive,
+                way=Argument("positive", near),
+            )
     return a == positive
 
 
@@ -126,7 +163,13 @@ def _codes(a: Array, classes: tuple[Label, ...], name: str, unknown: Label) -> A
         text = isinstance(label, str)
         hint = f"the classes are {listing(map(repr, classes))}."
         hint = did_you_mean(label, classes, hint) if text else hint
-        raise DataError(f"{name} holds the label {label!r} at row {row}: {hint}")
+        raise DataError(
+            "{argument} holds the label {label!r} {row}: {hint}",
+            argument=Name(name),
+            label=label,
+            row=RowNumber(row),
+            hint=hint,
+        )
     if is_tensor(a):
         return namespace(a).as_tensor(codes, device=a.device)
     return codes

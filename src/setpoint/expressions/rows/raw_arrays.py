@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, KindError, Name, RowNumber
 from setpoint._core.words import listing
 
 
@@ -33,7 +33,13 @@ def array_of(x: Any, name: str, dims: int, n: int | None = None) -> Array:
         hint = "; of predict_proba pass [:, 1]" if pair else ""
         raise DataError(f"{name} must be {want}; its shape is {tuple(a.shape)}{hint}")
     if n is not None and a.shape[0] != n:
-        raise DataError(f"y_true has {n} rows and {name} has {a.shape[0]}; they must match")
+        raise DataError(
+            "{argument} has {n} rows and {other} has {rows}; they must match",
+            argument=Name("y_true"),
+            n=n,
+            other=Name(name),
+            rows=a.shape[0],
+        )
     return a
 
 
@@ -56,7 +62,11 @@ def _settled(a: np.ndarray, name: str) -> np.ndarray:
     gaps = [i for i, v in enumerate(items) if _is_gap(v)]
     if gaps:
         row = gaps[0] // max(1, a.size // max(1, a.shape[0]))
-        raise DataError(f"{name} has a missing value at row {row}; drop such rows or fill them")
+        raise DataError(
+            "{argument} has a missing value {row}; drop such rows or fill them",
+            argument=Name(name),
+            row=RowNumber(row),
+        )
     if all(isinstance(v, str) for v in items):
         return a.astype(np.str_)
     if all(isinstance(v, numbers.Real) for v in items):

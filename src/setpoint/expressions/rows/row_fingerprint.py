@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, FileError
+from setpoint._core.errors import DataError, ErrorCode, FileError, Wording
 from setpoint.expressions import Columns
 
 KEPT = 256  #: marks in a sketch
@@ -114,12 +114,20 @@ class Fingerprint:
         return self.digest[:8]
 
 
-def refuse_seen(rows: Fingerprint, seen: Iterable[Fingerprint], what: str, way: str) -> None:
+def refuse_seen(
+    rows: Fingerprint, seen: Iterable[Fingerprint], what: str, way: str | Wording
+) -> None:
     """Raise where some of the rows were used before."""
     for other in seen:
         if rows.shares_rows(other):
             some = "" if rows.same_rows(other) else "some of "
-            raise DataError(f"{some}the {what} were already used {way}")
+            raise DataError(
+                "{some}the {what} were already used {way}",
+                some=some,
+                what=what,
+                way=way,
+                code=ErrorCode.ROWS_USED,
+            )
 
 
 def _least(marks: np.ndarray, count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.rows.row_events import RESERVED, Label, label_of
@@ -78,7 +78,9 @@ class Task:
                 raise KindError(f"classes must differ from each other; got {listing(self.classes)}")
         if self.positive is not None and self.kind != "binary":
             raise KindError(
-                f"positive={self.positive!r} belongs to a binary task, and this one is {self.kind}"
+                "{argument} belongs to a binary task, and this one is {kind}",
+                argument=Argument("positive", self.positive),
+                kind=self.kind,
             )
         if self.unknown is not None:
             self._check_unknown()
@@ -145,7 +147,11 @@ class Task:
         if positive is None:
             return made
         if made.positive not in (None, positive):
-            raise KindError(f"positive={positive!r} contradicts the task's {made.positive!r}")
+            raise KindError(
+                "{argument} contradicts the task's {positive!r}",
+                argument=Argument("positive", positive),
+                positive=made.positive,
+            )
         return replace(made, positive=positive)
 
     def group_values(self, column: str) -> tuple[Label, ...] | None:

@@ -16,7 +16,15 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint.fit.network.exact_verdict import NEAR, Stand, Verdict, prices_of, read_verdict
+from setpoint.fit.network.exact_verdict import (
+    CROSS_ENTROPY_START,
+    LAST_ITERATE,
+    NEAR,
+    Stand,
+    Verdict,
+    prices_of,
+    read_verdict,
+)
 from setpoint.goals import Goal, Task
 from setpoint.methods import Exact
 from setpoint.methods.exact.exact import whole_form
@@ -155,7 +163,7 @@ class ExactRun:
         self.last: tuple[Rank, bool, float] = (rank, False, 0.0)
         self.began = time.monotonic()
         self.seen = 0  #: iterates that were judged
-        self.offer(rank, "iterate 0")
+        self.offer(rank, CROSS_ENTROPY_START)
         self.whole = WholeProblem(
             self.goal,
             task,
@@ -273,6 +281,7 @@ class ExactRun:
             resume=state,
             settle=self._settled if self.hard.several else None,
             judge=self._judged,
+            chosen_as=LAST_ITERATE,
             listener=told,
         )
         if method.solver == "sqp" and not interrupted():
@@ -284,7 +293,12 @@ class ExactRun:
 
             last = self._finish(solver)
             solution = last.solve(
-                problem, solution.x, weights=weights, judge=self._judged, listener=finished
+                problem,
+                solution.x,
+                weights=weights,
+                judge=self._judged,
+                chosen_as=LAST_ITERATE,
+                listener=finished,
             )
         return solution, history, not interrupted()
 
@@ -392,8 +406,8 @@ class ExactRun:
             return
         self._put(last)
         end = copy.deepcopy(self.model.state_dict())
-        starts = [("iterate 0", self.start, self.tau)]
-        if self.best["origin"] != "iterate 0":
+        starts = [(CROSS_ENTROPY_START, self.start, self.tau)]
+        if self.best["origin"] != CROSS_ENTROPY_START:
             starts.append((self.best["origin"], self.best["state"], self.best["threshold"]))
         starts.append(("the last round", end, float(last[-1])))
         rng = np.random.default_rng(self.seed)

@@ -20,6 +20,8 @@ from setpoint.methods.exact.whole_problem import WholeProblem
 from setpoint.methods.method import GoalStanding
 from setpoint.solvers import Solution
 
+CROSS_ENTROPY_START = "iterate 0"  #: where a run begins: cross-entropy at its best threshold
+LAST_ITERATE = "the last iterate"  #: the solver's choice, since the judge ranks by their order
 NEAR = 0.02  #: a probability so near the threshold is a singular point
 
 
@@ -110,7 +112,7 @@ class Verdict:
 
     def brief(self) -> str:
         """One sentence: what it bought on the training rows, and what a constraint costs."""
-        if self.origin == "iterate 0":
+        if self.origin == CROSS_ENTROPY_START:
             return "nothing better was found than cross-entropy, which is kept"
         broken = "" if self.feasible else " (and a constraint broken there)"
         said = f"{self.value:.4g}{broken} on the training rows, found by {self.origin}"
@@ -164,7 +166,7 @@ def read_verdict(
         complementarity=solution.complementarity,
         multipliers=_multipliers(whole, solution, x[-2]),
         prices=said,
-        status=solution.status.replace("the iterate judged best", "the last iterate"),
+        status=solution.status,
     )
 
 

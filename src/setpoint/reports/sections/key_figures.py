@@ -13,6 +13,7 @@ from setpoint._core.errors import DataError
 from setpoint._core.json_codec import Record
 from setpoint.decisions import Certificate
 from setpoint.decisions.quantities.from_expression import quantity
+from setpoint.decisions.quantities.rate import Rate
 from setpoint.expressions import Columns, Curve, Domain, Expression, measure
 from setpoint.goals import Goal
 from setpoint.metrics import (
@@ -161,7 +162,8 @@ def _of_decisions(name: str, ground: Expression, columns: Columns) -> KeyFigure:
     k = n = None
     if len(found.rates) == 1 and found.rates[0].pure:
         k, n = found.rates[0].k, found.rates[0].n
-    how = EXACT if found.how == "exact binomial" else found.how
+    pure = isinstance(found, Rate) and found.pure
+    how = EXACT if pure else found.how
     share = k is not None and n and math.isclose(found.value, k / n)
     return KeyFigure(
         name, ALSO, found.value, low, high, how, k if share else None, n if share else None

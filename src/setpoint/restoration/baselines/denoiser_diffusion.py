@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint.restoration.baselines.task_and_start import Space, space_of
 from setpoint.restoration.measurement.restoration_task import RestorationTask
 from setpoint.restoration.priors.noise_schedule import cosine, timesteps
@@ -34,8 +34,10 @@ def denoiser_of(task: RestorationTask, method: str, *, clipped: bool = True) -> 
     prior: Any = task.prior
     if not callable(getattr(prior, "denoise", None)):
         raise KindError(
-            f'method="{method}" needs a prior with denoise(x, sigma), the mean of the clean image '
-            f"given a noisy one; {type(prior).__name__} has none. Diffusion and flow priors do."
+            "{argument} needs a prior with denoise(x, sigma), the mean of the clean image given a "
+            "noisy one; {prior} has none. Diffusion and flow priors do.",
+            argument=Argument("method", method),
+            prior=type(prior).__name__,
         )
     if not clipped and getattr(prior, "clip", False) is True:
         prior = copy.copy(prior)  # the network is shared, the caller's prior stays as it is

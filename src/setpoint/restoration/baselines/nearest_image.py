@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError
 from setpoint._core.options import whole
 from setpoint.restoration.baselines.blind_unknowns import Unknowns, misfit, residuals
 from setpoint.restoration.baselines.task_and_start import space_of
@@ -164,8 +164,9 @@ def _checked(training: Tensor | None, task: RestorationTask, chunk: int) -> Tens
     """The training images where y is."""
     if training is None:
         raise DataError(
-            'method="nearest" looks an image up: give it images, training=(N, C, H, W), in the '
-            "range of the prior."
+            "{argument} looks an image up: give it images, training=(N, C, H, W), in the range of "
+            "the prior.",
+            argument=Argument("method", "nearest"),
         )
     bank = as_floats("training", training).to(task.y)
     shape = tuple(task.prior.shape)

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, KindError, Name, Spelling
 from setpoint._core.options import is_real
 from setpoint._core.random_streams import normal_like, stream, uniform_like
 from setpoint._core.words import did_you_mean, listing
@@ -264,25 +264,38 @@ def as_noise(noise: Any, range: tuple[float, float] = (0.0, 1.0)) -> Noise | Non
     if is_real(noise):
         if not 0 < noise < float("inf"):
             raise DataError(
-                f"noise is {noise:g}; its level is a number above 0. Say noise=None where it is "
-                "not known: it is estimated then"
+                "{argument} is {noise:g}; its level is a number above 0. Say {none} where it is "
+                "not known: it is estimated then",
+                argument=Name("noise"),
+                noise=noise,
+                none=Spelling("noise=None", "--noise unknown"),
             )
         return Gaussian(float(noise))
     if not isinstance(noise, str):
         raise KindError(
-            f"noise is a {type(noise).__name__}; give a standard deviation such as 0.02, a text "
-            "such as 'shot:100', or None where it is not known"
+            "{argument} is a {kind}; give a standard deviation such as 0.02, a text such as "
+            "'shot:100', or None where it is not known",
+            argument=Name("noise"),
+            kind=type(noise).__name__,
         )
     name, _, level = noise.strip().partition(":")
     make = NOISES.get(name.strip().lower())
     if make is None:
         known = f"the kinds are {listing(NOISES)}, with a level, such as 'gaussian:0.02'"
-        raise DataError(f"noise {noise!r} is not known; {did_you_mean(name, NOISES, known)}")
+        raise DataError(
+            "{argument} {noise!r} is not known; {hint}",
+            argument=Name("noise"),
+            noise=noise,
+            hint=did_you_mean(name, NOISES, known),
+        )
     try:
         number = float(level)
     except ValueError:
         raise DataError(
-            f"noise {noise!r} has no number as its level; write it as '{name.strip()}:0.1'"
+            "{argument} {noise!r} has no number as its level; write it as '{kind}:0.1'",
+            argument=Name("noise"),
+            noise=noise,
+            kind=name.strip(),
         ) from None
     return make(number, range)
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError
 from setpoint._core.options import number, whole
 from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
@@ -55,8 +55,10 @@ class WarmSearch(SeedSearch):
         prior = task.prior
         if not hasattr(prior, "carry"):
             raise KindError(
-                f"fmplug needs a prior with carry(x, t), a flow or a diffusion model, and "
-                f'{type(prior).__name__} has none: use method="dmplug".'
+                "fmplug needs a prior with carry(x, t), a flow or a diffusion model, and {prior} "
+                "has none: use {way}.",
+                prior=type(prior).__name__,
+                way=Argument("method", "dmplug"),
             )
         if not 0 < time < 1:
             raise DataError(f"time={time!r} must lie between 0 (the seed) and 1 (the image).")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError
 from setpoint._core.options import whole
 from setpoint.restoration.measurement.noise import Gaussian
 from setpoint.restoration.measurement.restoration_task import RestorationTask
@@ -120,9 +120,9 @@ class SeedSearch:
         """Rows that share unknowns are no problems of their own."""
         if self.task.forward.blind and not self.task.forward.per_image:
             raise DataError(
-                "the operator has parameters of its own, which the whole batch shares: search "
-                'with method="dmplug" and optimiser="adam", or freeze them with '
-                "operator.requires_grad_(False)."
+                "the operator has parameters of its own, which the whole batch shares: search with "
+                '{way} and optimiser="adam", or freeze them with operator.requires_grad_(False).',
+                way=Argument("method", "dmplug"),
             )
 
     def pairs(self) -> Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError
+from setpoint._core.errors import DataError, Name
 
 #: The losses an attack can be asked for. Past its ceiling a loss is flat: the image is done.
 LOSSES = ("margin", "cross_entropy")
@@ -25,7 +25,12 @@ MARGIN_CLIP, CROSS_ENTROPY_CLIP = 0.01, 10.0
 def checked_loss(loss: str) -> str:
     """The name of a loss, or an error that lists them."""
     if loss not in LOSSES:
-        raise DataError(f"loss is {loss!r}; it is one of {', '.join(map(repr, LOSSES))}")
+        raise DataError(
+            "{argument} is {loss!r}; it is one of {known}",
+            argument=Name("loss"),
+            loss=loss,
+            known=", ".join(map(repr, LOSSES)),
+        )
     return loss
 
 

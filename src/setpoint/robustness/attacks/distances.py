@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, KindError, Name
 
 Measure = Callable[[Tensor, Tensor], Tensor]
 
@@ -96,8 +96,10 @@ def as_distance(distance: str | Measure | Distance) -> Distance:
     if callable(distance):
         return Distance(getattr(distance, "__name__", type(distance).__name__), None, distance)
     raise KindError(
-        f"distance is a {type(distance).__name__}: give a name such as 'l2', "
-        "or a function of two batches of images that gives one number for each"
+        "{argument} is a {kind}: give a name such as 'l2', or a function of two batches of images "
+        "that gives one number for each",
+        argument=Name("distance"),
+        kind=type(distance).__name__,
     )
 
 
@@ -109,8 +111,10 @@ def _power(name: str) -> float:
         power = 0.0
     if not power >= 1.0:
         raise DataError(
-            f"distance {name!r} is not known: give 'l1', 'l2', 'linf', 'l<p>' with p >= 1, "
-            "or a function of two batches of images"
+            "{argument} {name!r} is not known: give 'l1', 'l2', 'linf', 'l<p>' with p >= 1, or a "
+            "function of two batches of images",
+            argument=Name("distance"),
+            name=name,
         )
     return power
 
