@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import nn
 
-from setpoint._core.errors import Argument, KindError, Spelling
+from setpoint._core.errors import Argument, DataError, KindError, Name, Spelling
 from setpoint._core.options import is_real
 from setpoint.datasets.columns.matrix_input import take
+from setpoint.fit.run_record import FittedRun, RunOrigin
 
 MANY = 20_000  #: rows from which a member that takes all of them at once is for those who ask
 
@@ -57,6 +59,45 @@ def known_features(estimator: Any, X: Any) -> Any:
     if len(X.shape) == 2:
         validate_data(estimator, X, reset=False, skip_check_array=True)
     return X
+
+
+def row_weights(sample_weight: Any, rows: int) -> np.ndarray | None:
+    """Weights of rows, checked; None where there are none."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
+    if (weight < 0).any():
+        raise DataError(
+            "{argument} holds {weight:g}; weights are not negative",
+            argument=Name("sample_weight"),
+            weight=weight.min(),
+        )
+    return weight
+
+
+def origin_of(estimator: BaseEstimator, seed: int) -> RunOrigin:
+    """Settings of an estimator and names of its table, as a run keeps them."""
+    settings = {**estimator.get_params(deep=False), "random_state": seed}
+    settings.pop("listener")  # a function of this process
+    names = getattr(estimator, "feature_names_in_", None)
+    return RunOrigin(
+        settings=settings,
+        n_features=estimator.n_features_in_,  # type: ignore[attr-defined]
+        feature_names=None if names is None else tuple(names.tolist()),
+    )
+
+
+Fitted = TypeVar("Fitted")
+
+
+def estimator_of(kind: type[Fitted], run: FittedRun) -> Fitted:
+    """The estimator of a fitted run, for example one that was read from a folder."""
+    estimator: Any = kind(**run.origin.settings)
+    estimator.n_features_in_ = run.origin.n_features
+    if run.origin.feature_names is not None:
+        estimator.feature_names_in_ = np.array(run.origin.feature_names, dtype=object)
+    estimator.run_ = run
+    return estimator
 
 
 def numbers_alone(X: Any) -> int:

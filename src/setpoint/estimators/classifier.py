@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,25 +11,25 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_sample_weight,
-)
 from torch import nn
 
-from setpoint._core.errors import Argument, DataError, KindError, Name, SetpointError
+from setpoint._core.errors import Argument, KindError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions import evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
 from setpoint.estimators.base import (
+    estimator_of,
     known_features,
     note_features,
     numbers_alone,
+    origin_of,
     refuse_settings,
+    row_weights,
     seed_of,
 )
 from setpoint.estimators.regressor import GoalRegressor
-from setpoint.estimators.run_attributes import RunAttributes
+from setpoint.estimators.run_attributes import ClassifierAttributes
 from setpoint.expressions import take_groups
 from setpoint.fit import storage
 from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
@@ -37,7 +38,7 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
 from setpoint.fit.plan import MODELS, FitRequest
-from setpoint.fit.run_record import FittedRun, RunOrigin
+from setpoint.fit.run_record import ClassifierRun
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs
@@ -55,7 +56,7 @@ def _has_probabilities(classifier: GoalClassifier) -> bool:
     return isinstance(model, str | nn.Module) or hasattr(model, "predict_proba")
 
 
-class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
+class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     """A classifier that is trained for a goal, decides at an operating point, and proves it.
 
     Parameters
@@ -123,7 +124,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : numpy.ndarray
         The classes; of a multilabel task the labels.
-    run_ : FittedRun
+    run_ : ClassifierRun
         All that the fit gave, as one frozen record; the other attributes are read from it.
     rule_ : DecisionRule
     certificate_ : Certificate or None
@@ -270,35 +271,27 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         asked = self._asked(goal, X, seed)
         rows = note_features(self, X)
         labels, target = read_labels(goal, y, rows, self.task, self.positive)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
-            if (weight < 0).any():
-                raise DataError(
-                    "{argument} holds {weight:g}; weights are not negative",
-                    argument=Name("sample_weight"),
-                    weight=weight.min(),
-                )
+        weight = row_weights(sample_weight, rows)
         needs_two(target, weight)
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
         check(goal, labels.task)
         job = Job(
-            goal,
-            labels,
-            Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
-            target,
-            weight,
-            groups,
-            seed,
-            str(device_of(self.device)),
-            self.listener,
+            goal=goal,
+            labels=labels,
+            rows=Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
+            target=target,
+            weight=weight,
+            groups=groups,
+            seed=seed,
+            device=str(device_of(self.device)),
+            listener=self.listener,
         )
         run = fit_goal(
             asked,
             job,
             Division(self.certify_size, split, together, time),
-            origin=self._origin(seed),
+            origin=origin_of(self, seed),
             work=self.checkpoint if self._crossed(asked) else None,
             time_limit=self.time_limit,
         )
@@ -311,17 +304,6 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         said += ", and the same fit goes on from the checkpoint" if self.checkpoint else ""
         self.run_ = run.noted(Note(NoteCode.INTERRUPTED, said))
         raise KeyboardInterrupt(said)
-
-    def _origin(self, seed: int) -> RunOrigin:
-        """Settings and names of the table, as the run keeps them."""
-        settings = {**self.get_params(deep=False), "random_state": seed}
-        settings.pop("listener")  # a function of this process
-        names = getattr(self, "feature_names_in_", None)
-        return RunOrigin(
-            settings=settings,
-            n_features=self.n_features_in_,
-            feature_names=None if names is None else tuple(names.tolist()),
-        )
 
     def _asked(self, goal: Goal, X: Any, seed: int) -> FitRequest:
         """What is asked for, checked before anything is done."""
@@ -504,22 +486,19 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
 
     # --- files -----------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted classifier to a folder, with its report; no pickle."""
         storage.save(self._run, path)
 
     @classmethod
-    def from_run(cls, run: FittedRun) -> Self:
+    def from_run(cls, run: ClassifierRun) -> Self:
         """The estimator of a fitted run, for example one that was read from a folder."""
-        classifier = cls(**run.origin.settings)
-        classifier.n_features_in_ = run.origin.n_features
-        if run.origin.feature_names is not None:
-            classifier.feature_names_in_ = np.array(run.origin.feature_names, dtype=object)
-        classifier.run_ = run
-        return classifier
+        return estimator_of(cls, run)
 
 
-def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> Any:
+def load(
+    path: str | os.PathLike[str], model: nn.Module | None = None, trusted: Sequence[str] = ()
+) -> GoalClassifier | GoalRegressor:
     """Read what ``save`` of an estimator or ``setpoint fit`` wrote; nothing in it is executed.
 
     Parameters

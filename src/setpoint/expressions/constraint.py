@@ -72,6 +72,11 @@ class Constraint:
         """Left and right expression."""
         return self.left, self.right
 
+    @property
+    def number(self) -> float | None:
+        """The bound, where the right side is a number; None where it is an expression."""
+        return None if self.right.needs() else float(self.right.read({}).value)
+
     def judge(self, env: Mapping[Any, Any]) -> ConstraintReading:
         """Read both sides; where either is undefined (an empty rate) it does not hold.
 

@@ -132,8 +132,8 @@ class Model(ABC):
     """
 
     kind: ClassVar[str]
-    form: ClassVar[str]
-    ending: ClassVar[str]
+    form: str
+    ending: str
     kinds: ClassVar[dict[str, type[Model]]] = {}
 
     def __init_subclass__(cls) -> None:

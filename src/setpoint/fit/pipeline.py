@@ -32,7 +32,7 @@ from setpoint.fit.rule_and_proof import (
     rule_on,
 )
 from setpoint.fit.run_checks import prospects, scored_rows, table_checks
-from setpoint.fit.run_record import FittedRun, RunOrigin, as_notes, versions
+from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
 from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
 from setpoint.goals import lower
@@ -78,7 +78,7 @@ def fit_goal(
     origin: RunOrigin,
     work: Any = None,
     time_limit: float | None = None,
-) -> FittedRun:
+) -> ClassifierRun:
     """Part the rows, fit the members, conclude.
 
     Parameters
@@ -160,7 +160,7 @@ def fit_goal(
     if job.weight is not None:
         weighted = "the goal's figures count every row with its sample_weight"
         notes = (Note(NoteCode.WEIGHTED, weighted), *notes)
-    return FittedRun(
+    return ClassifierRun(
         goal=asked.goal,
         origin=origin,
         labels=job.labels,

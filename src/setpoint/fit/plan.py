@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint._core.errors import Argument, FileError, KindError
+from setpoint._core.errors import Argument, KindError
+from setpoint._core.json_codec import Record
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
 from setpoint.fit.members import (
@@ -256,7 +257,7 @@ class Planned(TrainingEvent):
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class FitPlan(Record):
     """What a fit is about to do.
 
     Attributes
@@ -323,33 +324,7 @@ class FitPlan:
         return "\n".join(self.lines())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        return {
-            "goal": str(self.goal),
-            "rows": {name: list(pair) for name, pair in self.rows.items()},
-            "members": [list(pair) for pair in self.members],
-            "folds": self.folds,
-            "how": self.how,
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_json(cls, data: Any) -> FitPlan:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            return cls(
-                Goal.parse(data["goal"]),
-                {
-                    str(k): (int(n), p if p is None else int(p))
-                    for k, (n, p) in data["rows"].items()
-                },
-                tuple((str(a), str(b)) for a, b in data["members"]),
-                int(data["folds"]),
-                str(data["how"]),
-                float(data["seconds"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileError(f"this plan is damaged: {error!r}") from error
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 _LABEL = 9  #: width of the column of labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -111,30 +111,26 @@ class Encoded:
         return whole if rows is None else whole[rows]
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What the members of one fit share.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingData:
+    """What the members of one fit share, whatever their targets are.
 
     Attributes
     ----------
     goal : Goal
-    labels : Labels
     rows : Encoded
         All rows.
     target : numpy.ndarray
-        (n,) codes of the classes, or an (n, L) matrix.
+        (n,), or an (n, L) matrix of labels.
     weight : numpy.ndarray or None
     groups : dict
         Columns that the goal speaks of.
     seed : int
     device : str
-    categorical : tuple of int
-        Columns of the codes that are levels.
     listener : callable or None
     """
 
     goal: Goal
-    labels: ClassLabels
     rows: Encoded
     target: np.ndarray
     weight: np.ndarray | None = None
@@ -157,6 +153,17 @@ class Job:
         """Tell whoever listens."""
         if self.listener is not None:
             self.listener(event)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Job(TrainingData):
+    """Rows whose targets are codes of classes, or a 0/1 matrix of labels."""
+
+    labels: ClassLabels
+
+
+#: the data that a member is fitted on
+Data = TypeVar("Data", bound=TrainingData)
 
 
 def taken(X: Any, rows: np.ndarray) -> Any:

@@ -23,7 +23,7 @@ from setpoint.goals import Goal
 if TYPE_CHECKING:
     from setpoint.estimators.classifier import GoalClassifier
     from setpoint.fit.plan import FitPlan
-    from setpoint.fit.run_record import FittedRun
+    from setpoint.fit.run_record import ClassifierRun
 
 
 # One fit from a file to a run folder: read, plan, fit, save; stopped, it can be taken up.
@@ -122,7 +122,7 @@ class Fitting:
             **self.settings,
         )
 
-    def _named(self, run: FittedRun, given: FitTable, folder: Folder) -> FittedRun:
+    def _named(self, run: ClassifierRun, given: FitTable, folder: Folder) -> ClassifierRun:
         """The run with the names of its file, its label and its folder."""
         path = folder.path
         usage = (
@@ -132,7 +132,7 @@ class Fitting:
         )
         return run.named(source=self.file.name, target=given.target.name, usage=usage)
 
-    def _fitted(self, given: FitTable, folder: Folder) -> FittedRun:
+    def _fitted(self, given: FitTable, folder: Folder) -> ClassifierRun:
         """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
 
         def planned(plan: FitPlan) -> None:
@@ -155,7 +155,7 @@ class Fitting:
                 raise
             return self._named(made.run_, given, folder)
 
-    def _stopped(self, run: FittedRun | None, folder: Folder) -> KeyboardInterrupt:
+    def _stopped(self, run: ClassifierRun | None, folder: Folder) -> KeyboardInterrupt:
         """Write the best so far, unless a finished run lies there; say how to go on."""
         from setpoint.fit import storage
 
@@ -170,7 +170,7 @@ class Fitting:
             f"stopped; what is done is kept{best}: run the same command to go on."
         )
 
-    def _save(self, run: FittedRun, folder: Folder) -> None:
+    def _save(self, run: ClassifierRun, folder: Folder) -> None:
         from setpoint.fit import storage
 
         try:

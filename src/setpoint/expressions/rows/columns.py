@@ -25,7 +25,7 @@ from setpoint.expressions.rows.row_events import (
     Label,
     Literal,
 )
-from setpoint.expressions.rows.task import REST, Task
+from setpoint.expressions.rows.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +71,12 @@ class Columns:
     @property
     def classes(self) -> tuple[Label, ...]:
         """The classes in order; of a binary task the negative one first."""
-        if self.task.kind == "binary":
-            return (0, 1) if self.task.positive is None else (REST, self.task.positive)
-        return self.task.classes or ()
+        return self.task.sides
+
+    @property
+    def abstains(self) -> bool:
+        """Whether rows may be left undecided."""
+        return self.abstained is not None
 
     def group_values(self, column: str) -> tuple[Label, ...]:
         """The values of a group column: the declared ones, else those seen, sorted."""
@@ -92,11 +95,6 @@ class Columns:
             raise DataError(f'the goal speaks of the column "{column}": pass it as {way}{hint}')
         return self.groups[column]
 
-    @property
-    def bins(self) -> int:
-        """Number of target bins of a regression task."""
-        return len(self.task.edges or ()) + 1
-
     def on_host(self) -> Columns:
         """The same rows as numpy arrays, for whatever sorts."""
         return self._map(to_numpy)
@@ -104,6 +102,14 @@ class Columns:
     def take(self, rows: np.ndarray) -> Columns:
         """Some of the rows, by mask or index; columns on the host."""
         return self._map(lambda column: column[rows])
+
+    def sample(self, size: int, seed: int = 0) -> Columns:
+        """Some rows of a binary task, in their order; all of them where a class would be lost."""
+        if self.size <= size:
+            return self
+        rows = np.random.default_rng(seed).choice(self.size, size, replace=False)
+        part = self.take(np.sort(rows))
+        return part if 0 < np.count_nonzero(part.actual) < part.size else self
 
     def _map(self, change: Callable[[Array], Array]) -> Columns:
         def changed(column: Array | None) -> Array | None:
