@@ -101,7 +101,9 @@ class GroupThresholds(ThresholdBlocks):
             raise DataError(
                 'this rule has one threshold per "{by}": {way}',
                 by=self.by,
-                way=Spelling("pass group=", f"add --group {self.by}"),
+                way=Spelling(
+                    "pass group=", Phrase("add {group}", group=Argument("group", self.by))
+                ),
             )
         columns = take_groups(group, s.shape[0])
         name = self.by
@@ -443,8 +445,7 @@ def _tune_blocks(
     for j, constraint in enumerate(problem.constraints):
         single = replace(problem, constraints=(constraint,))
         nearest = rule_at(single, search(_pull(single), blocks)[0])[0]
-        plain = not constraint.right.needs()
-        reachable.append(nearest.sides[0] if plain else None)
+        reachable.append(None if constraint.number is None else nearest.sides[0])
         met = nearest.excess[0] <= SLACK
         alone.append(met if met or how == EXACT else None)
         rest = tuple(c for i, c in enumerate(problem.constraints) if i != j)

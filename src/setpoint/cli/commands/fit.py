@@ -187,7 +187,7 @@ class Fitting:
             folder.withdraw()
             return error
         kept = "What was fitted before is kept: run the same command to go on."
-        return FileError(f"{str(error).rstrip('.')}. {kept}")
+        return error.followed_by(kept)
 
     def _show_plan(self, screen: Screen, given: FitTable, plan: FitPlan, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
