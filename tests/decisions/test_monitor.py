@@ -606,9 +606,7 @@ def test_one_group_long_before_the_other(tmp_path):
 
 def test_a_rule_with_a_threshold_per_group():
     random = np.random.default_rng(30)
-    point = GroupThresholds(
-        task=sp.Task.binary(), by="group", thresholds=(("a", 0.5), ("b", 0.6))
-    )
+    point = GroupThresholds(task=sp.Task.binary(), by="group", thresholds=(("a", 0.5), ("b", 0.6)))
     group = random.choice(["a", "b"], 300)
     y, scores = draw(random, 300)
     made = sp.certify("maximize recall subject to precision >= 0.6", point, y, scores, group=group)

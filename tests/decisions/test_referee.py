@@ -100,9 +100,7 @@ def test_the_interval_covers_and_the_verdict_is_rarely_wrong():
 
 def test_breaking_a_constraint_costs():
     y, a, _, fold = drawn(2)
-    made = cross_decided(
-        columns(y, a), fold, lambda c: cautious(FLOOR, c, ONE, margin=2)[0]
-    )
+    made = cross_decided(columns(y, a), fold, lambda c: cautious(FLOOR, c, ONE, margin=2)[0])
     safe = Entrant("safe", made, "margin")
     bold = Entrant("bold", replace(made, decided=np.ones(len(y), bool)), "all")
     found = Bout.of(FLOOR, [safe, bold], fold)
@@ -150,9 +148,7 @@ def test_several_classes_are_compared_too():
     fold, goal = np.arange(600) % 5, Goal.parse("maximize macro(f1)")
     task = Task.multiclass([0, 1, 2])
     pair = [
-        Entrant(
-            n, cross_decided(columns(y, x, task), fold, lambda c: choose(goal, c, PLAIN)), ""
-        )
+        Entrant(n, cross_decided(columns(y, x, task), fold, lambda c: choose(goal, c, PLAIN)), "")
         for n, x in (("a", s), ("b", worse))
     ]
     gap = Bout.of(goal, pair, fold).difference("a", "b")

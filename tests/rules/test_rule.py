@@ -213,7 +213,7 @@ def test_the_kind_for_a_goal(goal, task, kind, rule):
     [
         ("minimize mae", "regression", None, sp.GoalError, "has no operating point"),
         ("maximize f1", "binary", "offsets", sp.KindError, "a binary task takes"),
-        ("maximize f1", "binary", "treshold", sp.KindError, 'did you mean threshold'),
+        ("maximize f1", "binary", "treshold", sp.KindError, "did you mean threshold"),
         ("maximize f1", "binary", "top-k", sp.GoalError, "goes with a goal on precision_at_k"),
         ("maximize precision_at_k(5)", "binary", "threshold", sp.GoalError, "precision_at_k"),
     ],

@@ -73,9 +73,7 @@ def drawn(seed, n=600):
 def test_it_is_tuned_to_the_best_width():
     y, s = drawn(0)
     rule = sp.tune(GOAL, y, s, kind="two-sided")
-    values = [
-        sp.recall(y, abs(s) >= w) for w in abs(s) if sp.precision(y, abs(s) >= w) >= 0.7
-    ]
+    values = [sp.recall(y, abs(s) >= w) for w in abs(s) if sp.precision(y, abs(s) >= w) >= 0.7]
     assert rule.value == pytest.approx(max(values), abs=1e-12)
     assert rule.feasible
     assert (rule.kind, rule.threshold, rule.by) == ("two-sided", None, None)
@@ -136,7 +134,7 @@ def test_it_is_saved_and_loaded(tmp_path):
 
 
 def test_an_unknown_kind_is_answered_with_it():
-    with pytest.raises(sp.KindError, match='did you mean two-sided'):
+    with pytest.raises(sp.KindError, match="did you mean two-sided"):
         sp.tune(GOAL, *drawn(0), kind="two-side")
 
 

@@ -37,7 +37,6 @@ ASSUMPTION = (
 _OUT_OF_FOLD = "The rows are out-of-fold: these are figures, and prove nothing."
 
 
-
 def used(how: str | Wording) -> Phrase:
     """The end of a sentence on rows that were used: how, and the way out."""
     return Phrase(
@@ -266,9 +265,7 @@ def _flagged(columns: Columns) -> float | None:
     return float(columns.decided.mean())
 
 
-def population_of(
-    point: Rule, columns: Columns, weight_bound: float | None = None
-) -> Population:
+def population_of(point: Rule, columns: Columns, weight_bound: float | None = None) -> Population:
     """Where the rows that a rule decides come from; rows ranked together depend on each other."""
     return Population.of(columns, weight_bound, dependent=not point.row_by_row)
 

@@ -83,9 +83,7 @@ def tune_threshold(
     """The best threshold, exactly: every candidate is looked at; or the one at an index."""
     sweep = Sweep(problem.columns) if sweep is None else sweep
     best = judged(problem, sweep, index)
-    rule = OneThreshold(
-        task=problem.columns.task, threshold=float(sweep.thresholds[best.index])
-    )
+    rule = OneThreshold(task=problem.columns.task, threshold=float(sweep.thresholds[best.index]))
     frontier = _frontier(problem, sweep, best.readings, [best.index, *best.nearest])
     return problem.best(rule, best.point, best.held, frontier=frontier)
 

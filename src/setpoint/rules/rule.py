@@ -315,6 +315,4 @@ def with_sign(apart: np.ndarray, decided: np.ndarray) -> np.ndarray:
     The tie rule is >=, and rounding or an infinite threshold must not turn a sign round.
     """
     tiny = np.finfo(np.float64).tiny
-    return np.where(
-        decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart)
-    )
+    return np.where(decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart))

@@ -61,7 +61,9 @@ def cautious(
     if not plain.feasible:
         return plain, 0.0
     for share in _SHARES[:1] if search.rule.slow_search else _SHARES:
-        wanted = tightened_goal(goal, plain.point, columns, _ONE_ERROR, columns.size, margin * share)
+        wanted = tightened_goal(
+            goal, plain.point, columns, _ONE_ERROR, columns.size, margin * share
+        )
         rule = None if wanted is None else choose(wanted, columns, search)
         if rule is not None and rule.feasible:
             return _judged_by(goal, rule, columns, plain), share

@@ -184,6 +184,4 @@ def _flagged(figures: Sequence[KeyFigure], lines: Sequence[_Line]) -> TradeoffPa
 def _point(x: KeyFigure, y: KeyFigure) -> RulePoint | None:
     if x.value is None or y.value is None:
         return None
-    return RulePoint(
-        x=x.value, x_low=x.low, x_high=x.high, y=y.value, y_low=y.low, y_high=y.high
-    )
+    return RulePoint(x=x.value, x_low=x.low, x_high=x.high, y=y.value, y_low=y.low, y_high=y.high)
