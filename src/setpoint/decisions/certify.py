@@ -37,7 +37,6 @@ ASSUMPTION = (
 _OUT_OF_FOLD = "The rows are out-of-fold: these are figures, and prove nothing."
 
 
-
 def used(how: str | Wording) -> Phrase:
     """The end of a sentence on rows that were used: how, and the way out."""
     return Phrase(
