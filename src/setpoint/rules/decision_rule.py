@@ -38,13 +38,13 @@ def declared(goal: Goal, columns: Columns, also: Iterable[Groups] = ()) -> Task:
     A group without rows here leaves nothing to prove about it: what these rows happen not to hold
     must not drop out of the promise.
     """
-    known = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
+    shown = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
     for groups in also:
         for name, values in groups:
-            if name in known:
-                known[name].update(dict.fromkeys(values))
-    found = {name: tuple(sorted(values, key=_key)) for name, values in known.items()}
-    return replace(columns.task, groups={**dict(columns.task.groups), **found})  # type: ignore[arg-type]
+            if name in shown:
+                shown[name].update(dict.fromkeys(values))
+    declared_values = {name: tuple(sorted(values, key=_key)) for name, values in shown.items()}
+    return replace(columns.task, groups={**dict(columns.task.groups), **declared_values})  # type: ignore[arg-type]
 
 
 def _key(value: Label) -> tuple[str, Label]:
@@ -211,8 +211,8 @@ class DecisionRule:
             return f"{self.obstacle()}."
         values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
         pairs = zip(self.held, values, strict=True)
-        held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
-        reached = f"{self.goal.objective} {self.value:.4g}{held}"
+        standings = "".join(f", {h.constraint} ({value})" for h, value in pairs)
+        reached = f"{self.goal.objective} {self.value:.4g}{standings}"
         if self.feasible:
             return f"{reached} on {self.rows:,} rows."
         return f"{self.obstacle()}. The rule comes nearest: {reached}."
@@ -300,9 +300,9 @@ class DecisionRule:
         return opened(path, "a rule", cls.from_json)
 
 
-def _never(held: ConstraintStanding) -> str:
-    nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
-    return f"{held.constraint} is reached by no candidate{nearest}"
+def _never(standing: ConstraintStanding) -> str:
+    nearest = "" if standing.reachable is None else f", the nearest is {standing.reachable:.4g}"
+    return f"{standing.constraint} is reached by no candidate{nearest}"
 
 
 # --- rules met with rows --------------------------------------------------------------------------
