@@ -54,9 +54,9 @@ def _key(value: Label) -> tuple[str, Label]:
 FORMAT = "setpoint rule 1"
 
 
-def _number(name: str) -> Any:
+def _number(name: str, meaning: str) -> Any:
     """A number of the rule, None or empty where its kind has no such number."""
-    return property(lambda rule: getattr(rule.point, name, ABSENT[name]))
+    return property(lambda rule: getattr(rule.point, name, ABSENT[name]), doc=meaning)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +111,14 @@ class DecisionRule:
 
     # --- the operating point ---------------------------------------------------------------------
 
-    threshold = _number("threshold")
-    thresholds = _number("thresholds")
-    by = _number("by")
-    offsets = _number("offsets")
-    k = _number("k")
-    band = _number("band")
-    confidence = _number("confidence")
-    norms = _number("norms")
+    threshold = _number("threshold", "Decides positive from here; of a confidence, decides at all.")
+    thresholds = _number("thresholds", "Pairs of a group value or label and its threshold.")
+    by = _number("by", 'The column of the groups; "query" for the first k of each query.')
+    offsets = _number("offsets", "Added to the score of each class before the argmax.")
+    k = _number("k", "How many of the highest scores are decided positive.")
+    band = _number("band", "(low, high): between them nothing is decided.")
+    confidence = _number("confidence", "What an abstaining rule over classes goes by.")
+    norms = _number("norms", 'Of the rows of the last layer, for the confidence "rl_geo_m".')
 
     @property
     def task(self) -> Task:
