@@ -254,6 +254,7 @@ class Planned(TrainingEvent):
     """The plan is made, and nothing has been fitted yet."""
 
     plan: FitPlan
+    fingerprint: str  #: of cells and labels
 
 
 @dataclass(frozen=True)

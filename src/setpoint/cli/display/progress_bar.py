@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from setpoint.cli.display.terminal import Screen
 
 if TYPE_CHECKING:
-    from setpoint.fit.plan import FitPlan
+    from setpoint.fit.plan import FitPlan, Planned
     from setpoint.fit.training_data import FitProgress
 
 _PLAN = {"rows": "", "models": "", "why": "", "referee": "referee: ", "time": ""}
@@ -20,12 +20,12 @@ class Live:
     Parameters
     ----------
     planned : callable
-        Called with the plan before anything is fitted.
+        Called with the event of the plan before anything is fitted.
     quiet : bool
         Whether no bar is to be shown; there is none without a terminal either.
     """
 
-    def __init__(self, planned: Callable[[FitPlan], None], quiet: bool) -> None:
+    def __init__(self, planned: Callable[[Planned], None], quiet: bool) -> None:
         screen = Screen.open(stderr=True)
         self.planned = planned
         self.screen = None if quiet or not screen.console.is_terminal else screen
@@ -46,7 +46,7 @@ class Live:
         from setpoint.training.events import EpochDone
 
         if isinstance(event, Planned):
-            self.planned(event.plan)
+            self.planned(event)
         elif self.screen is None:
             return
         elif isinstance(event, FitProgress):
