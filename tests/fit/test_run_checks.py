@@ -1,4 +1,4 @@
-"""What is measured once a rule stands: a failure there costs a note, and saving measures nothing."""
+"""What is measured once a rule stands: a failure there is a note, and saving measures nothing."""
 
 import numpy as np
 import pytest

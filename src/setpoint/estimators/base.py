@@ -18,7 +18,7 @@ from setpoint.fit.run_record import FittedRun, RunOrigin
 MANY = 20_000  #: rows from which a member that takes all of them at once is for those who ask
 
 
-def seed_of(state: Any) -> int:
+def seed_of(state: int | np.random.RandomState | None) -> int:
     """A seed from ``random_state``: a whole number, a RandomState, or None for another each time.
 
     >>> seed_of(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +38,7 @@ from setpoint.fit.run_checks import prospects, scored_rows, table_checks
 from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
 from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
-from setpoint.goals import lower
+from setpoint.goals import Goal, lower
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.table import kind_for
 
@@ -80,7 +81,7 @@ def fit_goal(
     division: Division,
     *,
     origin: RunOrigin,
-    work: Any = None,
+    work: str | os.PathLike[str] | None = None,
     time_limit: float | None = None,
 ) -> ClassifierRun:
     """Part the rows, fit the members, conclude.
@@ -301,7 +302,7 @@ def refuse_unmeant(job: Job, kind: str | None) -> None:
     GoalOnRows.ground(goal, columns)
 
 
-def refuse_columns(goal: Any, groups: dict[str, np.ndarray]) -> None:
+def refuse_columns(goal: Goal, groups: dict[str, np.ndarray]) -> None:
     """Raise where the goal speaks of a column that is not there."""
     for column in goal.columns:
         if column not in groups:

@@ -198,9 +198,7 @@ def choose_stack(held: OutOfFold) -> StackChoice:
         gap = bout.difference("single", PORTFOLIO)
         if gap.merit > bout.error("single", PORTFOLIO):
             why = f"{trees} alone is better than the stack here."
-            return _stack_choice(
-                held, trees, (trees,), why=why, left_out=left_out, notes=notes
-            )
+            return _stack_choice(held, trees, (trees,), why=why, left_out=left_out, notes=notes)
     return _stack_choice(held, PORTFOLIO, members, left_out=left_out, notes=notes)
 
 
@@ -334,9 +332,7 @@ def prove_rule(
     )
 
 
-def figures_after(
-    held: OutOfFold, chosen: StackChoice, rule: DecisionRule, tried: Proof
-) -> Proof:
+def figures_after(held: OutOfFold, chosen: StackChoice, rule: DecisionRule, tried: Proof) -> Proof:
     """Out-of-fold figures of a rule, after a proof that failed gave its rows back to training."""
     assert tried.certificate is not None
     columns = with_decisions(rule, held.columns(held.rows, chosen.scores))
@@ -344,9 +340,7 @@ def figures_after(
     rows = Fingerprint.of(columns)
     figures = examine(held.goal, rule, columns, rows, 1 - held.choice.confidence)
     why = (
-        "a rule was proven, and cost more than it may"
-        if tried.too_costly
-        else "no rule was proven"
+        "a rule was proven, and cost more than it may" if tried.too_costly else "no rule was proven"
     )
     words = (finding.account() for finding in tried.certificate.findings)
     tested = f"on {tried.rows:,} rows that nothing had seen, before they were used: "
@@ -400,9 +394,7 @@ def _proof_cost(
     goal: Goal, columns: Columns, rule: DecisionRule, proven: DecisionRule
 ) -> tuple[float, str]:
     """What a proven rule gives up of the objective out of fold, in its units, and in words."""
-    ours, theirs = (
-        evaluate_columns(r, with_decisions(r, columns)).value for r in (rule, proven)
-    )
+    ours, theirs = (evaluate_columns(r, with_decisions(r, columns)).value for r in (rule, proven))
     if ours is None:
         return 0.0, ""
     low, high = goal.objective.interval()
@@ -432,9 +424,7 @@ def remember_training(held: OutOfFold, chosen: StackChoice, rule: DecisionRule) 
     rule.touched.append(Fingerprint.of(held.columns(rows, held.scores_of(chosen.stack, rows))))
 
 
-def extreme_note(
-    held: OutOfFold, chosen: StackChoice, rule: DecisionRule
-) -> tuple[Note, ...]:
+def extreme_note(held: OutOfFold, chosen: StackChoice, rule: DecisionRule) -> tuple[Note, ...]:
     """A note on a rule that decides nearly nobody or nearly everybody, which a goal may allow."""
     if held.task.kind != "binary" or rule.kind not in ("threshold", "per-group"):
         return ()

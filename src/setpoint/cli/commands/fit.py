@@ -188,9 +188,7 @@ class Fitting:
         kept = "What was fitted before is kept: run the same command to go on."
         return FileError(f"{str(error).rstrip('.')}. {kept}")
 
-    def _show_plan(
-        self, screen: Screen, given: FitTable, planned: Planned, folder: Folder
-    ) -> None:
+    def _show_plan(self, screen: Screen, given: FitTable, planned: Planned, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
         resumed = [("", "goes on with the parts that are done")] if folder.resumed else []
         screen.line()
