@@ -6,7 +6,7 @@ import torch
 
 import setpoint as sp
 from setpoint.decisions import CONFIDENCES, confidence
-from setpoint.training.running_loss import EVERY
+from setpoint.training.running_loss import CALLS_BEFORE_NOTICES
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 N = 20_000
@@ -128,7 +128,7 @@ def test_a_loss_on_a_gpu_waits_for_nobody_and_says_what_the_host_says(name):
         loss = sp.GoalLoss(goal, method, **options).double().to(device)
         z, y, w = (x.to(device) for x in (logits, target, weight))
         rows = []
-        for call in range(2 * EVERY + 5 if name == "soft-set" else 20):
+        for call in range(2 * CALLS_BEFORE_NOTICES + 5 if name == "soft-set" else 20):
             step = call % 20
             leaf = z[step].clone().requires_grad_()
             if device == "cuda" and call > 0:  # the first batch's values are looked at

@@ -5,7 +5,7 @@ Needs the extra: ``pip install 'setpoint[lightning]'``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.decisions import DecisionRule, tune
+from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
 from setpoint.training.running_loss import RunningLoss
 from setpoint.training.scored_rows import labelled
@@ -23,6 +24,9 @@ except ImportError as error:  # an extra: the rest of the package does without
     raise ImportError(
         "setpoint.lightning needs Lightning: pip install 'setpoint[lightning]'"
     ) from error
+
+if TYPE_CHECKING:
+    from lightning.pytorch import LightningModule, Trainer
 
 
 class GoalCallback(Callback):
@@ -47,27 +51,33 @@ class GoalCallback(Callback):
         Of the last validation epoch, on probabilities.
     """
 
-    def __init__(self, goal: Any, task: Task | str | None = None) -> None:
-        self.goal, self.task = Goal.of(goal), Task.make(task)
+    def __init__(self, goal: Goal | Expression | str, task: Task | str | None = None) -> None:
+        self.goal = Goal.of(goal)
+        self.task = Task.make(task)
         self.rule: DecisionRule | None = None
         self._rows: list[dict[str, Tensor]] = []
 
-    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse a loss that is told another number of parts than the trainer makes."""
-        wanted = int(trainer.accumulate_grad_batches)
+        parts = int(trainer.accumulate_grad_batches)
         for name, module in pl_module.named_modules():
-            if isinstance(module, RunningLoss) and module.memory and module.accumulate != wanted:
+            if isinstance(module, RunningLoss) and module.memory and module.accumulate != parts:
                 raise KindError(
-                    f"the trainer accumulates {wanted} batches and {name or 'the loss'} was made "
-                    f"with accumulate={module.accumulate}: say GoalLoss(…, accumulate={wanted})"
+                    f"the trainer accumulates {parts} batches and {name or 'the loss'} was made "
+                    f"with accumulate={module.accumulate}: say GoalLoss(…, accumulate={parts})"
                 )
 
-    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forget the rows of the last epoch."""
         self._rows = []
 
     def on_validation_batch_end(
-        self, trainer: Any, pl_module: Any, outputs: Any, *args: Any, **kwargs: Any
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         """Keep a batch's rows."""
         if not isinstance(outputs, dict) or not {"logits", "target"} <= set(outputs):
@@ -80,7 +90,7 @@ class GoalCallback(Callback):
             batch |= {f"group {name}": codes.detach() for name, codes in group.items()}
         self._rows.append(batch)
 
-    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Tune on the rows of all processes, and log."""
         if not self._rows or trainer.sanity_checking:
             return
@@ -109,17 +119,17 @@ class GoalCallback(Callback):
         pl_module.log("goal", shown, prog_bar=True)
         pl_module.log("goal_feasible", float(self.rule.feasible))
 
-    def _groups(self, rows: dict[str, Tensor]) -> dict[str, Any]:
+    def _groups(self, rows: dict[str, Tensor]) -> dict[str, np.ndarray]:
         """The group columns of the task, their codes read as the values declared for them."""
-        found = {}
+        columns = {}
         for name, values in self.task.groups:
             codes = rows.get(f"group {name}", rows.get("group"))
             if codes is not None:
-                found[name] = np.array(values)[codes.cpu().numpy()]
-        return found
+                columns[name] = np.array(values)[codes.cpu().numpy()]
+        return columns
 
 
-def _gathered(pl_module: Any, rows: Tensor) -> Tensor:
+def _gathered(pl_module: LightningModule, rows: Tensor) -> Tensor:
     """A batch's rows of all processes, one behind the other."""
-    whole = pl_module.all_gather(rows)
+    whole: Any = pl_module.all_gather(rows)
     return whole if whole.shape == rows.shape else whole.flatten(0, 1)

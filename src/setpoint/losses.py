@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
 from setpoint.methods import Method, Recovered, method
 from setpoint.training import RunningLoss
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 
 class GoalLoss(RunningLoss):
@@ -51,17 +55,18 @@ class GoalLoss(RunningLoss):
 
     def __init__(
         self,
-        goal: Any,
+        goal: Goal | Expression | str,
         method: str | Method = "soft-set",
         *,
         task: Task | str | None = None,
         accumulate: int = 1,
         memory: float = 8192,
         warmup: int = 1,
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
-        self.goal, self.task = Goal.of(goal), Task.make(task)
+        self.goal = Goal.of(goal)
+        self.task = Task.make(task)
         self.method = _method(method, **options)
         super().__init__(
             self.method.lower(self.goal, self.task),

@@ -243,8 +243,8 @@ def test_the_rate_rises_and_falls():
     ("options", "sentence"),
     [
         ({"optimiser": "adm"}, "did you mean adam"),
-        ({"learning_rate": 0}, "a positive number"),
-        ({"weight_decay": -1}, "0 or more"),
+        ({"learning_rate": 0}, "learning_rate=0 must be a number above 0"),
+        ({"weight_decay": -1}, "weight_decay=-1 must be a number at least 0"),
     ],
 )
 def test_odd_settings_get_a_sentence(options, sentence):

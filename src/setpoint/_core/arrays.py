@@ -86,7 +86,7 @@ def join(parts: list[Any], axis: int) -> Any:
     return namespace(*parts).concatenate(parts, axis)
 
 
-def whole(x: Any) -> Any:
+def total(x: Any) -> Any:
     """The sum of all entries."""
     if isinstance(x, np.ndarray) and x.size <= SMALL:
         return sum(x.ravel().tolist())
@@ -111,6 +111,14 @@ def exponential(x: Any) -> Any:
 def cast(x: Any, like: Any) -> Any:
     """An array or a tensor in the type of another."""
     return x.astype(like.dtype) if isinstance(x, np.ndarray) else x.to(like.dtype)
+
+
+def assign(buffer: Any, value: Any) -> None:
+    """Write a value into a tensor in place; numbers and arrays go through its host memory."""
+    if is_tensor(value):
+        buffer.copy_(value)
+    else:
+        buffer.numpy()[...] = value
 
 
 def find(borders: Any, x: Any) -> Any:

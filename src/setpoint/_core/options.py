@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import inspect
 import math
-import numbers
 import operator
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Any
 
 from setpoint._core.errors import Argument, DataError, KindError, SetpointError
@@ -22,7 +22,7 @@ def is_real(x: object) -> bool:
     >>> is_real(1.5), is_real(True), is_real("1")
     (True, False, False)
     """
-    return isinstance(x, numbers.Real) and not isinstance(x, bool)
+    return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def number(
@@ -43,18 +43,58 @@ def number(
     Traceback (most recent call last):
     setpoint.DataError: margin=2 must be a number above 0 and at most 1
     """
-    good = is_real(x) and math.isfinite(x)
-    good = good and (x > low if open_low else x >= low) and (x < high if open_high else x <= high)
-    if good:
+    ends = {"open_low": open_low, "open_high": open_high}
+    if _inside(x, low, high, **ends):
         return float(x)
+    raise error(
+        "{argument} must be a number" + _range(low, high, **ends), argument=Argument(name, x)
+    )
+
+
+def numbers(
+    name: str,
+    xs: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    each: str = "",
+    error: type[SetpointError] = DataError,
+) -> tuple[float, ...]:
+    """One finite number or more between two bounds; ``each`` says what each of them is for.
+
+    >>> numbers("multipliers", [1, 2.5], 0)
+    (1.0, 2.5)
+    >>> numbers("multipliers", [], 0, each="one per constraint")
+    Traceback (most recent call last):
+    setpoint.DataError: multipliers=[] must be numbers at least 0, one per constraint
+    """
+    values = () if isinstance(xs, str) or not isinstance(xs, Iterable) else tuple(xs)
+    ends = {"open_low": open_low, "open_high": open_high}
+    if values and all(_inside(x, low, high, **ends) for x in values):
+        return tuple(float(x) for x in values)
+    raise error(
+        "{argument} must be numbers" + _range(low, high, **ends) + (f", {each}" if each else ""),
+        argument=Argument(name, xs),
+    )
+
+
+def _inside(x: Any, low: float, high: float, *, open_low: bool, open_high: bool) -> bool:
+    """Whether a value is a finite number between two bounds."""
+    if not is_real(x) or not math.isfinite(x):
+        return False
+    return bool((x > low if open_low else x >= low) and (x < high if open_high else x <= high))
+
+
+def _range(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
+    """The bounds in words, with a blank before them."""
     ends = [
         f"{'above' if open_low else 'at least'} {low:g}" if low > -math.inf else "",
         f"{'below' if open_high else 'at most'} {high:g}" if high < math.inf else "",
     ]
-    said = " and ".join(end for end in ends if end)
-    raise error(
-        "{argument} must be a number" + (f" {said}" if said else ""), argument=Argument(name, x)
-    )
+    words = " and ".join(end for end in ends if end)
+    return f" {words}" if words else ""
 
 
 def whole(
@@ -63,9 +103,10 @@ def whole(
     low: int | None = None,
     high: int | None = None,
     *,
+    floats: bool = False,
     error: type[SetpointError] = DataError,
 ) -> int:
-    """A whole number between two bounds.
+    """A whole number between two bounds; with ``floats``, 1e4 counts as one.
 
     >>> whole("folds", 5, 2)
     5
@@ -76,18 +117,18 @@ def whole(
     try:
         if isinstance(x, bool):
             raise TypeError
-        value = operator.index(x)
+        value = int(x) if floats and is_real(x) and x % 1 == 0 else operator.index(x)
         if (low is None or value >= low) and (high is None or value <= high):
             return value
     except TypeError:
         pass
     if low is not None and high is not None:
-        said = f", {low} to {high}"
+        words = f", {low} to {high}"
     elif low is not None:
-        said = f", {low} or more"
+        words = f", {low} or more"
     else:
-        said = "" if high is None else f", {high} or less"
-    raise error("{argument} must be a whole number" + said, argument=Argument(name, x))
+        words = "" if high is None else f", {high} or less"
+    raise error("{argument} must be a whole number" + words, argument=Argument(name, x))
 
 
 def choice(
@@ -102,7 +143,7 @@ def choice(
     values = list(known)
     if any(x is v or (type(x) is type(v) and x == v) for v in values):
         return x
-    hint = did_you_mean(x, values, f"choose one of {listing(values)}")
+    hint = did_you_mean(x, values, f"choose from {listing(values)}")
     raise error("{argument}: {near}", argument=Argument(name, x), near=hint)
 
 

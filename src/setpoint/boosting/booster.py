@@ -1,21 +1,25 @@
-"""What the estimators of all libraries share: rows in, raw scores out, texts."""
+"""Base of the estimators of all libraries: rows in, raw scores out, texts."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from setpoint._core.errors import FileError, KindError, SetpointError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, whole
 from setpoint._core.words import listing
 from setpoint.datasets import split
-from setpoint.expressions import take_groups
+from setpoint.expressions import Expression, take_groups
+from setpoint.expressions.rows.row_events import Label
 from setpoint.fit.class_labels import (
     ClassLabels,
     allows_several_classes,
@@ -23,12 +27,13 @@ from setpoint.fit.class_labels import (
     read_labels,
 )
 from setpoint.goals import Goal, Task
+from setpoint.methods import Method
 
 FORMAT = "setpoint boosted classifier 1"
 
 
 class GoalBooster(ClassifierMixin, BaseEstimator):
-    """What the three estimators share: rows in, raw scores out, texts."""
+    """Base of the three estimators: rows in, raw scores out, texts."""
 
     name: ClassVar[str]
     objective: ClassVar[Any]
@@ -39,18 +44,18 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "maximize balanced_accuracy",
-        method: Any = "costs",
+        goal: Goal | Expression | str = "maximize balanced_accuracy",
+        method: str | Method = "costs",
         *,
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         early_stopping: int | None = None,
         validation_fraction: float = 0.2,
         params: dict[str, Any] | None = None,
-        task: Any = None,
-        positive: Any = None,
+        task: Task | str | None = None,
+        positive: Label = None,
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.goal = goal
         self.method = method
@@ -64,14 +69,20 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """Missing values are taken, and several classes where the goal allows them."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.classifier_tags.multi_class = allows_several_classes(self.goal, self.task)
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        group: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> Self:
         """Boost trees on the goal.
 
         Parameters
@@ -84,7 +95,9 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
             The columns that the goal speaks of.
         """
         goal, seed = Goal.of(self.goal), self._checked()
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = cast(
+            np.ndarray, validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        )
         labels, codes = read_labels(goal, y, len(X), self.task, self.positive)
         weight = None
         if sample_weight is not None:
@@ -92,13 +105,15 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         needs_two(codes, weight)
-        self.task_, self.classes_, self.notes_ = labels.task, labels.classes, ()
+        self.task_ = labels.task
+        self.classes_ = labels.classes
+        self.notes_ = ()
         groups = take_groups(group, len(X))
-        rows, held = np.arange(len(X)), None
+        rows, validation = np.arange(len(X)), None
         if self.early_stopping is not None:
-            rows, held, shared = split(codes, self.validation_fraction, seed)
+            rows, validation, shared = split(codes, self.validation_fraction, seed)
             if shared:
-                held = None
+                validation = None
                 self.notes_ = ("too few rows of a class to keep some apart: no early stopping",)
 
         def some(rows: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -111,29 +126,26 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         objective = self.objective(goal, self.method, task=self._codes_task(), group=some(rows))
         self.start_ = objective.start(codes[rows], None if weight is None else weight[rows])
         train = data(rows)
-        valid = None if held is None else data(held, train)
-        metric = self._judge(objective, None if held is None else some(held))
-        made, self.history_ = self._train(objective, train, valid, metric, seed)
-        self.booster_ = self._read(self._write(made))
+        valid = None if validation is None else data(validation, train)
+        metric = self._judge(objective, None if validation is None else some(validation))
+        booster, self.history_ = self._train(objective, train, valid, metric, seed)
+        self.booster_ = self._read(self._write(booster))
         self.n_iter_ = self._rounds(self.booster_)
         return self
 
     def _checked(self) -> int:
         """Refuse settings that nothing can be done with; the seed."""
-        whole = {"n_estimators": self.n_estimators, "early_stopping": self.early_stopping}
-        for name, x in whole.items():
-            if x is None and name == "early_stopping":
-                continue
-            if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
-                raise KindError(f"{name}={x!r}: a whole number, 1 or more")
-        if not is_real(self.learning_rate) or not 0 < self.learning_rate < np.inf:
-            raise KindError(f"learning_rate={self.learning_rate!r}: a positive number")
+        whole("n_estimators", self.n_estimators, 1, error=KindError)
+        if self.early_stopping is not None:
+            whole("early_stopping", self.early_stopping, 1, error=KindError)
+        number("learning_rate", self.learning_rate, 0, open_low=True, error=KindError)
         if self.params is not None and not isinstance(self.params, dict):
             raise KindError(f"params={self.params!r}: a dict of {self.name}'s own parameters")
-        held = [name for name in self.params or () if name in self.taken]
-        if held:
+        reserved = [name for name in self.params or () if name in self.taken]
+        if reserved:
             raise KindError(
-                f"params holds {listing(held)}, which the goal or an argument of its own decides"
+                f"params holds {listing(reserved)}, which the goal or an argument of its own "
+                "decides"
             )
         state = self.random_state
         if state is None or isinstance(state, np.random.RandomState):
@@ -152,7 +164,7 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
 
     # --- predicting ------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self, "booster_")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         return self.objective.scores(self.booster_, X, self.start_)
@@ -163,7 +175,7 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         pair = ClassLabels(self.task_, self.classes_).pair
         return self._several is None and pair[0] != self.classes_[0]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Raw scores: (n,) of the second class, or (n, K)."""
         scores = self._scores(X)
         if scores.ndim == 2:
@@ -171,14 +183,14 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         scores = np.where(scores == 0, np.finfo(np.float64).tiny, scores)  # ½ is decided positive
         return -scores if self._turned else scores
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes, (n, K); by a goal's costs they rank, uncalibrated."""
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return softmax(scores, 1)
         return np.stack([expit(-scores), expit(scores)], 1)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The class that is more likely than not; ``sp.tune`` finds the threshold of the goal."""
         scores = self._scores(X)
         if scores.ndim == 2:

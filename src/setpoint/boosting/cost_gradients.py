@@ -135,18 +135,18 @@ class TreeCosts(TreeWorth):
         if self.tilting:
             t = min(max(cut, -FURTHEST), FURTHEST)
             self.tilt = min(max(self.tilt - share * t, -FURTHEST), FURTHEST)
-            found = np.diag([1.0, math.exp(self.tilt)])[None]
-            self.worth = found / self._mean(rows, found)
+            worth = np.diag([1.0, math.exp(self.tilt)])[None]
+            self.worth = worth / self._mean(rows, worth)
             return
         z = rows.scores
         decided = (z >= cut).astype(np.intp) if z.ndim == 1 else z.argmax(1)
         cells = rows.cells(decided, self.program.cells.shape)
         priced = self.program.price(cells, self.multipliers)
-        found = np.asarray(priced.prices, dtype=np.float64).reshape(self.worth.shape)
-        if not np.isfinite(found).all():
+        worth = np.asarray(priced.prices, dtype=np.float64).reshape(self.worth.shape)
+        if not np.isfinite(worth).all():
             raise GoalError(f'"{self.program.lowered.goal}" has no finite prices on these rows')
-        found = found if z.ndim == 1 else self._of_mistakes(found, cells.reshape(found.shape))
-        self.worth = (1 - share) * self.worth + share * found / self._mean(rows, found)
+        worth = worth if z.ndim == 1 else self._of_mistakes(worth, cells.reshape(worth.shape))
+        self.worth = (1 - share) * self.worth + share * worth / self._mean(rows, worth)
         if len(self.multipliers):
             self.multipliers = self.program.ascend(self.multipliers, priced.violations, share)
 
@@ -157,9 +157,9 @@ class TreeCosts(TreeWorth):
         same, but trees then fit a blurred target: on five tables macro-F1 fell by .01 to .06.
         """
         wrong = 1 - np.eye(self.width)
-        made = wrong * (cells + RARELY * cells.sum(2, keepdims=True) + 1e-300)
+        mistakes = wrong * (cells + RARELY * cells.sum(2, keepdims=True) + 1e-300)
         lost = np.diagonal(worth, axis1=1, axis2=2)[:, :, None] - worth
-        cost = (lost * made).sum(2) / made.sum(2)
+        cost = (lost * mistakes).sum(2) / mistakes.sum(2)
         return np.maximum(cost, self.program.method.floor)[:, :, None] * np.eye(self.width)
 
     def _mean(self, rows: TreeRows, worth: np.ndarray) -> float:

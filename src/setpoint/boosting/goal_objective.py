@@ -65,9 +65,9 @@ class TreeObjective(ABC):
         values: dict[str, Any] = {}
         for name in self.goal.columns:
             if name in self._groups:
-                found, codes = np.unique(self._groups[name], return_inverse=True)
-                values[name] = found.tolist()
-                self._table = codes if self._table is None else self._table * len(found) + codes
+                distinct, codes = np.unique(self._groups[name], return_inverse=True)
+                values[name] = distinct.tolist()
+                self._table = codes if self._table is None else self._table * len(distinct) + codes
         self.task = replace(self.task, groups=tuple(values.items()))
         self._runs: WeakKeyDictionary[Any, TreeGradients] = WeakKeyDictionary()
         self.width = self.gradients().width  # what cannot be trained on is refused here

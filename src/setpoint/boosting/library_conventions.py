@@ -47,8 +47,8 @@ class XGBoostTrees(TreeObjective):
         return 2.0 if self.task.kind == "multiclass" else 1.0
 
     def start(self, y: Any, weight: Any = None) -> np.ndarray:
-        found = super().start(y, weight)
-        return found if self.width == 2 else found - found.mean()
+        scores = super().start(y, weight)
+        return scores if self.width == 2 else scores - scores.mean()
 
 
 class CatBoostTrees(TreeObjective):

@@ -103,8 +103,8 @@ class GoalLGBMClassifier(GoalBooster):
         if not any(train.feature_num_bin(i) for i in range(train.num_feature())):
             self.notes_ += ("no column can be split with so few rows: there are no trees",)
             return lgb.Booster({**params, "objective": "none"}, train), []
-        made = lgb.train(params, train, self.n_estimators, feval=metric, **more)
-        return made, [float(x) for x in record.get("held", {}).get("goal", ())]
+        booster = lgb.train(params, train, self.n_estimators, feval=metric, **more)
+        return booster, [float(x) for x in record.get("held", {}).get("goal", ())]
 
     @staticmethod
     def _write(booster: Any) -> str:
@@ -147,8 +147,8 @@ class GoalXGBClassifier(GoalBooster):
             )
             more = {"evals": [(valid, "held")], "custom_metric": metric, "evals_result": record}
             more |= {"callbacks": [stop], "verbose_eval": False}
-        made = xgb.train(params, train, self.n_estimators, obj=objective, **more)
-        return made, [float(x) for x in record.get("held", {}).get("goal", ())]
+        booster = xgb.train(params, train, self.n_estimators, obj=objective, **more)
+        return booster, [float(x) for x in record.get("held", {}).get("goal", ())]
 
     @staticmethod
     def _write(booster: Any) -> str:
@@ -196,15 +196,15 @@ class GoalCatBoostClassifier(GoalBooster):
             "learning_rate": self.learning_rate,
             **({} if self._several is None else {"classes_count": self._several}),
         }
-        made = library("catboost").CatBoost(params)
+        booster = library("catboost").CatBoost(params)
         more: dict[str, Any] = {}
         if valid is not None:
             more = {"early_stopping_rounds": self.early_stopping, "use_best_model": True}
         with warnings.catch_warnings():  # it would compile an objective, if it could
             warnings.filterwarnings("ignore", message=".*numba")
-            made.fit(train, eval_set=valid, **more)
-        held = made.get_evals_result().get("validation", {})
-        return made, [float(x) for x in held.get("CatBoostMetric", ())]
+            booster.fit(train, eval_set=valid, **more)
+        history = booster.get_evals_result().get("validation", {})
+        return booster, [float(x) for x in history.get("CatBoostMetric", ())]
 
     @staticmethod
     def _write(booster: Any) -> str:

@@ -79,8 +79,8 @@ class XGBoostObjective(_Exact, XGBoostTrees):
     @staticmethod
     def scores(booster: Any, X: Any, start: Any) -> np.ndarray:
         """Raw scores of rows, the start score among them: (n,) or (n, K)."""
-        found = booster.predict(XGBoostObjective.data(X, start=start), output_margin=True)
-        return np.asarray(found, dtype=np.float64)
+        scores = booster.predict(XGBoostObjective.data(X, start=start), output_margin=True)
+        return np.asarray(scores, dtype=np.float64)
 
 
 class CatBoostObjective(_Exact, CatBoostTrees):
@@ -104,5 +104,5 @@ class CatBoostObjective(_Exact, CatBoostTrees):
     @staticmethod
     def scores(booster: Any, X: Any, start: Any) -> np.ndarray:
         """Raw scores of rows, the start score among them: (n,) or (n, K)."""
-        found = booster.predict(X, prediction_type="RawFormulaVal")
-        return np.asarray(found) + spread(start, len(X))
+        scores = booster.predict(X, prediction_type="RawFormulaVal")
+        return np.asarray(scores) + spread(start, len(X))

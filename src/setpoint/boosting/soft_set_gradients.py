@@ -87,10 +87,10 @@ class TreeSoftSet(TreeGradients):
         return mean if mean > 1e-12 else 1.0
 
     def _batch(self, rows: TreeRows) -> Any:
-        given = None if rows.table is None else torch.from_numpy(rows.table)
+        tables_of_rows = None if rows.table is None else torch.from_numpy(rows.table)
         weight = None if rows.weight is None else torch.from_numpy(rows.weight)
         scores, codes = torch.from_numpy(rows.scores), torch.from_numpy(rows.codes)
-        return self.program.rows(scores, codes, weight, self._codes(given))
+        return self.program.rows(scores, codes, weight, self._codes(tables_of_rows))
 
     def _codes(self, table: Any) -> Any:
         """The codes of each group column from the number of the group they make together."""

@@ -71,8 +71,8 @@ class TreeRows:
     def cells(self, decided: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
         """(1, cells) the confusion table of decisions (n,), in weights per unit of mass."""
         side = shape[1]
-        found = np.bincount(self.place(side) * side + decided, self.weight, int(np.prod(shape)))
-        return found[None] / max(self.mass, 1e-300)
+        sums = np.bincount(self.place(side) * side + decided, self.weight, int(np.prod(shape)))
+        return sums[None] / max(self.mass, 1e-300)
 
 
 def tree_rows(
@@ -94,17 +94,17 @@ def tree_rows(
     z = np.asarray(scores, dtype=np.float64)
     n = len(z)
     if z.shape != ((n,) if width == 2 else (n, width)):
-        wanted = "(n,)" if width == 2 else f"(n, {width})"
+        shape = "(n,)" if width == 2 else f"(n, {width})"
         raise DataError(
-            f"scores of {width} classes have shape {wanted}; got {z.shape}. Of several classes say "
+            f"scores of {width} classes have shape {shape}; got {z.shape}. Of several classes say "
             "task=Task.multiclass(range(K)) and the library's num_class=K"
         )
     y = np.asarray(label)
     codes = y.astype(np.intp)
     if y.shape != (n,) or bool(((codes != y) | (codes < 0) | (codes >= width)).any()):
         odd = y[(codes != y) | (codes < 0) | (codes >= width)] if y.shape == (n,) else y
-        found = f"{odd[0]:g}" if odd.ndim == 1 and odd.size else f"shape {y.shape}"
-        raise DataError(f"labels must be the codes 0…{width - 1}, one per row; got {found}")
+        example = f"{odd[0]:g}" if odd.ndim == 1 and odd.size else f"shape {y.shape}"
+        raise DataError(f"labels must be the codes 0…{width - 1}, one per row; got {example}")
     return TreeRows(z, codes, _checked(weight, n), table)
 
 

@@ -65,8 +65,8 @@ def _arrow(path: Path, columns: Sequence[str] | None) -> Any:
         with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as reader:
             refuse_repeated(path, reader.schema.names)
             table = reader.read_all()
-    wanted = _stored(columns, table.column_names)
-    return table if wanted is None else table.select(wanted)
+    names = _stored(columns, table.column_names)
+    return table if names is None else table.select(names)
 
 
 def _stored(columns: Sequence[str] | None, stored: Sequence[str]) -> list[str] | None:
@@ -138,10 +138,10 @@ def chunks(
     import pyarrow as pa
 
     with _told(path, kind), _opened(path, kind) as file:
-        wanted = _stored(columns, file.schema.names)
+        names = _stored(columns, file.schema.names)
         facts = _facts(file)
         done, waiting, many = 0, [], 0
-        for batch in file.batches(wanted, rows):
+        for batch in file.batches(names, rows):
             waiting.append(batch)
             many += batch.num_rows
             while many >= rows:
@@ -169,7 +169,7 @@ class _Parquet:
 
     def gaps(self, names: list[str]) -> set[str]:
         """Which of the columns have a gap: by the counts of the file, where it keeps them."""
-        about, found, unsure = self.file.metadata, set(), set()
+        about, with_gaps, unsure = self.file.metadata, set(), set()
         for i in range(about.num_row_groups):
             group = about.row_group(i)
             for j in range(group.num_columns):
@@ -180,8 +180,9 @@ class _Parquet:
                 if counts is None or not counts.has_null_count:
                     unsure.add(name)
                 elif counts.null_count:
-                    found.add(name)
-        return found | _gaps(self.batches(sorted(unsure - found), 1 << 16), unsure - found)
+                    with_gaps.add(name)
+        unsure -= with_gaps
+        return with_gaps | _gaps(self.batches(sorted(unsure), 1 << 16), unsure)
 
 
 class _Arrow:
@@ -220,10 +221,10 @@ class _Arrow:
 
 
 def _gaps(batches: Iterator[Any], names: set[str]) -> set[str]:
-    found: set[str] = set()
+    with_nulls: set[str] = set()
     for batch in batches if names else ():
-        found |= {name for name in names if batch.column(name).null_count}
-    return found
+        with_nulls |= {name for name in names if batch.column(name).null_count}
+    return with_nulls
 
 
 def _facts(file: _Parquet | _Arrow) -> ArrowFileFacts:

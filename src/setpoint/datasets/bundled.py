@@ -210,10 +210,10 @@ def _verified(file: Traversable, sha256: str) -> bytes:
             f'the bundled file "{file.name}" cannot be read ({error.strerror}). '
             "Install setpoint again."
         ) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
         raise FileError(
             f'the bundled file "{file.name}" is not the published one: its sha256 begins '
-            f"{found[:12]}, not {sha256[:12]}. Install setpoint again."
+            f"{digest[:12]}, not {sha256[:12]}. Install setpoint again."
         )
     return content

@@ -42,13 +42,13 @@ def declared(counts: Mapping[Any, int], target: str) -> Any:
             n=len(values),
             pair=Spelling("the label and the score", "--label and --score"),
         )
-    held = listing(shown(v) for v in values)
+    quoted = listing(shown(v) for v in values)
     if len(values) == 2:
         example = next((v for v in values if str(v).lower() in _USUAL), _rarest(counts))
         raise DataError(
             'column "{target}" holds {values}: say which one is positive, for example {way}.',
             target=target,
-            values=held,
+            values=quoted,
             way=Argument("positive", example),
         )
     raise DataError(
@@ -56,7 +56,7 @@ def declared(counts: Mapping[Any, int], target: str) -> Any:
         "Say {way} to set it against the rest.",
         target=target,
         n=len(values),
-        values=held,
+        values=quoted,
         way=Argument("positive", _rarest(counts)),
     )
 
@@ -75,7 +75,7 @@ def matched(values: Sequence[Any], positive: Any, target: str) -> Any:
         if isinstance(positive, str) and _spells(positive, value):
             return value
     near = nearest(positive, values)
-    found = next((v for v in values if str(v) == near), None)
+    label = next((v for v in values if str(v) == near), None)
     error = DataError(
         '{argument} does not occur in column "{target}", which holds {values}.',
         argument=Argument("positive", positive),
@@ -84,7 +84,7 @@ def matched(values: Sequence[Any], positive: Any, target: str) -> Any:
     )
     if near is None:
         raise error
-    raise error.followed_by("Did you mean {way}?", way=Argument("positive", found))
+    raise error.followed_by("Did you mean {way}?", way=Argument("positive", label))
 
 
 def _spells(text: str, value: Any) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import Argument, DataError, KindError, Name
-from setpoint._core.options import is_real
+from setpoint._core.errors import DataError, KindError, Name
+from setpoint._core.options import number, whole
 from setpoint._core.words import listing
 from setpoint.datasets.columns.dates import moments
 from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting, _rarest
@@ -51,7 +51,7 @@ class Parts:
     @property
     def held(self) -> np.ndarray:
         """All held rows: their out-of-fold scores choose the operating point."""
-        return np.unique(np.concatenate([held for _, held in self.folds]))
+        return np.unique(np.concatenate([validation for _, validation in self.folds]))
 
     @property
     def train(self) -> np.ndarray:
@@ -61,13 +61,13 @@ class Parts:
     @property
     def shared(self) -> bool:
         """Whether a fold holds rows that it also fits, since there were too few to be parted."""
-        return any(len(np.intersect1d(fit, held)) > 0 for fit, held in self.folds)
+        return any(len(np.intersect1d(fit, validation)) > 0 for fit, validation in self.folds)
 
     def fold_of(self, n: int) -> np.ndarray:
         """The fold that holds each of n rows, −1 for a row that none holds; shape (n,)."""
         fold = np.full(n, -1, dtype=np.intp)
-        for k, (_, held) in enumerate(self.folds):
-            fold[held] = k
+        for k, (_, validation) in enumerate(self.folds):
+            fold[validation] = k
         return fold
 
 
@@ -150,57 +150,57 @@ def part(
     everything = np.arange(len(y))
     certify = way.certify(everything, float(certify_size)) if certify_size else everything[:0]
     notes = []
-    made = way.folds(np.setdiff1d(everything, certify), folds)
-    if not made and len(certify):
+    pairs = way.folds(np.setdiff1d(everything, certify), folds)
+    if not pairs and len(certify):
         certify = everything[:0]
-        made = way.folds(everything, folds)
+        pairs = way.folds(everything, folds)
     if certify_size and not len(certify):
         notes.append(
             f"no rows are kept to certify: {certify_size:.0%} of {len(y):,} rows would leave fewer "
             f"than {PROOF} rows of a class to certify, or fewer than {2 * least} to fit and tune."
         )
-    return _made(made, certify, np.setdiff1d(everything, certify), way, folds, notes)
+    return _made(pairs, certify, np.setdiff1d(everything, certify), way, folds, notes)
 
 
 def _made(
-    made: Folds,
+    pairs: Folds,
     certify: np.ndarray,
     rest: np.ndarray,
     way: Parting,
-    wanted: int,
+    folds: int,
     notes: list[str],
     by_user: str = "",
 ) -> Parts:
     """Say how the rows were parted; without a fold that can be, fit and hold the same rows."""
-    kept = f"{len(certify):,} of {len(certify) + len(rest):,} rows kept to certify, "
+    sentence = f"{len(certify):,} of {len(certify) + len(rest):,} rows kept to certify, "
     if not len(certify):
-        kept = "No rows kept to certify, "
-    if not made:
+        sentence = "No rows kept to certify, "
+    if not pairs:
         notes.append(
             f"{len(rest):,} rows are too few to be parted, or too few of them are of a class: the "
             "operating point is chosen on the rows the model was fitted on, which flatters it."
         )
-        how = f"{kept}{len(rest):,} fitted on and tuned on alike{by_user}."
+        how = f"{sentence}{len(rest):,} fitted on and tuned on alike{by_user}."
         return Parts(((rest, rest),), certify, how, tuple(notes))
-    if len(made) < wanted:
+    if len(pairs) < folds:
         notes.append(
-            f"{len(made)} fold{'s' * (len(made) > 1)} instead of {wanted}: there are too few rows "
+            f"{len(pairs)} fold{'s' * (len(pairs) > 1)} instead of {folds}: there are too few rows "
             "of a class for more."
         )
-    fitted_only = len(rest) - sum(len(held) for _, held in made)
-    if len(made) > 1 and fitted_only and isinstance(way, ByClass):
+    fitted_only = len(rest) - sum(len(validation) for _, validation in pairs)
+    if len(pairs) > 1 and fitted_only and isinstance(way, ByClass):
         notes.append(
             f"rows fitted on in every fold and held in none: {fitted_only:,}, since no other fold "
             "has rows of their class."
         )
-    if len(made) == 1:
-        fit, held = (len(rows) for rows in made[0])
-        work = f"{fit:,} fitted on, {held:,} tuned on"
+    if len(pairs) == 1:
+        fit, validation = (len(rows) for rows in pairs[0])
+        work = f"{fit:,} fitted on, {validation:,} tuned on"
     elif isinstance(way, ByTime):
-        work = f"{len(rest):,} in {len(made)} folds that each tune on what comes later"
+        work = f"{len(rest):,} in {len(pairs)} folds that each tune on what comes later"
     else:
-        work = f"{len(rest):,} cross-fitted in {len(made)} folds"
-    return Parts(made, certify, f"{kept}{work}, {way.how}{by_user}.", tuple(notes))
+        work = f"{len(rest):,} cross-fitted in {len(pairs)} folds"
+    return Parts(pairs, certify, f"{sentence}{work}, {way.how}{by_user}.", tuple(notes))
 
 
 def _by_user(split: Any, way: Parting, codes: np.ndarray, folds: int) -> Parts:
@@ -227,20 +227,20 @@ def _by_user(split: Any, way: Parting, codes: np.ndarray, folds: int) -> Parts:
     if not len(certify):
         notes.append("split names no certify rows, so nothing can be certified.")
     if len(tune):
-        kept = f"{len(certify):,} rows to certify, " if len(certify) else ""
-        how = f"{kept}{len(train):,} fitted on, {len(tune):,} tuned on, parted by the user."
+        sentence = f"{len(certify):,} rows to certify, " if len(certify) else ""
+        how = f"{sentence}{len(train):,} fitted on, {len(tune):,} tuned on, parted by the user."
         _say_rare(codes, {"train": train, "tune": tune, "certify": certify}, notes)
         return Parts(((train, tune),), certify, how, tuple(notes))
     _say_rare(codes, {"certify": certify}, notes)
-    made = way.folds(train, folds)
-    return _made(made, certify, train, way, folds, notes, "; certify rows by the user")
+    pairs = way.folds(train, folds)
+    return _made(pairs, certify, train, way, folds, notes, "; certify rows by the user")
 
 
 def _words(names: Any) -> tuple[np.ndarray, list[str]]:
     """The job of each row, and which words were taken for others."""
     import pandas as pd
 
-    codes, found = pd.factorize(pd.Series(names).astype(object), use_na_sentinel=True)
+    codes, levels = pd.factorize(pd.Series(names).astype(object), use_na_sentinel=True)
     if (codes < 0).any():
         row = int((codes < 0).argmax()) + 1
         raise DataError(
@@ -249,14 +249,14 @@ def _words(names: Any) -> tuple[np.ndarray, list[str]]:
             place=row,
             words=", ".join(WORDS),
         )
-    plain = [str(word).strip().lower() for word in found]
+    plain = [str(word).strip().lower() for word in levels]
     for code, word in enumerate(plain):
         if word not in ALIASES:
             row = int((codes == code).argmax()) + 1
             raise DataError(
                 '{argument} is "{word}" in data row {place}; the words are {words}.',
                 argument=Name("split"),
-                word=found[code],
+                word=levels[code],
                 place=row,
                 words=listing(WORDS),
             )
@@ -320,15 +320,15 @@ def _sized(values: Any, n: int, what: str) -> Any:
             shape=tuple(shape),
             n=n,
         )
-    found = values if isinstance(values, pd.Series) else pd.Series(values)
-    if len(found) != n:
+    column = values if isinstance(values, pd.Series) else pd.Series(values)
+    if len(column) != n:
         raise DataError(
             "{argument} has {values:,} values for {n:,} rows; give one a row.",
             argument=Name(what),
-            values=len(found),
+            values=len(column),
             n=n,
         )
-    return found.reset_index(drop=True)
+    return column.reset_index(drop=True)
 
 
 def _quoted(names: Any) -> list[str]:
@@ -338,15 +338,7 @@ def _quoted(names: Any) -> list[str]:
 def _check(y: np.ndarray, certify_size: Any, folds: Any, least: Any, seed: Any) -> None:
     if y.ndim not in (1, 2) or len(y) == 0:
         raise DataError(f"y has shape {y.shape}; give one class a row, or one column a label.")
-    if not is_real(certify_size) or not 0 <= certify_size < 1:
-        raise KindError(
-            "{argument}: a share of the rows, at least 0 and less than 1",
-            argument=Argument("certify_size", certify_size),
-        )
-    for name, value, lowest in (("folds", folds, 1), ("least", least, 1), ("seed", seed, 0)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-            raise KindError(
-                "{argument}: a whole number, at least {lowest}",
-                argument=Argument(name, value),
-                lowest=lowest,
-            )
+    number("certify_size", certify_size, 0, 1, open_high=True, error=KindError)
+    whole("folds", folds, 1, error=KindError)
+    whole("least", least, 1, error=KindError)
+    whole("seed", seed, 0, error=KindError)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number
 
 # Dealing groups of rows to parts, so that each part has its share of each class.
 #
@@ -318,8 +318,7 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     >>> len(parts.train), len(parts.tune), parts.shared
     (9, 3, False)
     """
-    if not is_real(tune_size) or not 0 < tune_size < 1:
-        raise KindError(f"tune_size={tune_size!r}: a share of the rows, between 0 and 1")
+    number("tune_size", tune_size, 0, 1, open_low=True, open_high=True, error=KindError)
     labels = y if y.ndim == 1 else _rarest(y, 2 * least)
     rng = np.random.default_rng(seed)
     tune, enough = [], 0

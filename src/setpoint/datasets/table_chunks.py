@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Sequence
-from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.options import whole
 from setpoint._core.words import listing
 from setpoint.datasets import arrow_files as _arrow_chunks
 from setpoint.datasets import text_files as _text_chunks
@@ -132,8 +132,7 @@ def read_chunks(
        amount fraud
     2    70.5    no
     """
-    if not isinstance(rows, Integral) or isinstance(rows, bool) or rows < 1:
-        raise KindError(f"rows={rows!r}: a whole number, at least 1")
+    whole("rows", rows, 1, error=KindError)
     if isinstance(columns, str):
         raise KindError(f'columns is the text "{columns}"; give a list: columns=["{columns}"].')
     if columns is not None and len(set(columns)) < len(columns):
@@ -150,16 +149,18 @@ def read_chunks(
         raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
     for name in columns or ():
         column(header, name, "wanted")
-    made = Chunks(file, columns)
+    chunks = Chunks(file, columns)
     rows = int(rows)
     if kind is not None:
-        made._frames = _arrow_chunks.chunks(file, kind, rows, columns, made._report)
+        chunks._frames = _arrow_chunks.chunks(file, kind, rows, columns, chunks._report)
     elif like is None:
-        made._frames = _text_chunks.chunks_alike(file, separator, zipped, rows, made._report)
+        chunks._frames = _text_chunks.chunks_alike(file, separator, zipped, rows, chunks._report)
     else:
         texts = set(header.columns) - {c.name for c in like.columns if c.kind == "number"}
-        made._frames = _text_chunks.chunks_as(file, separator, zipped, rows, texts, made._report)
-    return made
+        chunks._frames = _text_chunks.chunks_as(
+            file, separator, zipped, rows, texts, chunks._report
+        )
+    return chunks
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:

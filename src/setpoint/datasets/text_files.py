@@ -146,8 +146,8 @@ def _parser_sentence(path: Path, separator: str, zipped: bool, reason: str) -> s
                     f'line {line} of "{path.name}" has {len(row)} fields, the header {width}; '
                     "put a field that holds a separator in quotes."
                 )
-    if found := re.search(r"EOF inside string starting at row (\d+)", reason):
-        line = int(found[1]) + 1
+    if match := re.search(r"EOF inside string starting at row (\d+)", reason):
+        line = int(match[1]) + 1
         return (
             f'"{path.name}" has a quote that is opened near line {line} and never closed; close it.'
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.options import is_real
-from setpoint.decisions.proof.margin_path import margin_path, subjects_of
+from setpoint.decisions.proof.margin_path import claims_before, margin_path, unweighted_decisions
 from setpoint.decisions.proof.power import POWER, bound_at, rows_needed
 from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.decisions.quantities.rate import Rate
@@ -285,21 +285,23 @@ def _needs(
     goal: Goal, rule: DecisionRule, columns: Columns, delta: float, power: float
 ) -> tuple[Need, ...]:
     needs = []
-    subjects = subjects_of(goal, rule, columns)
+    decided = unweighted_decisions(rule, columns)
     power = _each(power, goal)
-    for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
-        op = constraint.op
-        provable = op != "==" and found.exact
-        rows = rows_needed(found, op, asked, delta, columns.size, power) if provable else None
+    for claim in claims_before(goal, rule, decided):
+        found = claim.on(decided)
+        op = claim.op
+        rows = None
+        if provable := op != "==" and found.exact:
+            rows = rows_needed(found, op, claim.asked, delta, columns.size, power)
         single = isinstance(found, Rate) and rows is not None
         of_them = round(rows * found.n / columns.size) if single and rows else None  # type: ignore[union-attr]
         needs.append(
             Need(
-                constraint=str(constraint),
+                constraint=str(claim.constraint),
                 value=found.value,
                 rows=rows,
                 of_them=of_them,
-                who=found.who if isinstance(found, Rate) else ROWS,
+                who=found.claim.who if isinstance(found, Rate) else ROWS,
                 bounds=tuple(
                     (n, bound_at(found, op, delta, columns.size, n, power) if provable else None)
                     for n in SIZES
@@ -322,13 +324,14 @@ def _options(
     goal: Goal, path: list[DecisionRule], columns: Columns, delta: float, power: float
 ) -> tuple[Option, ...]:
     """The rules of the path that can be proven, without those that cost more and give less."""
-    ops = [c.op for c in goal.constraints]
     options = []
     for rule in path:
-        subjects = subjects_of(goal, rule, columns)
+        decided = unweighted_decisions(rule, columns)
         each = [
-            rows_needed(found, op, asked, delta, columns.size, power) if op != "==" else None
-            for (found, asked), op in zip(subjects, ops, strict=True)
+            None
+            if claim.op == "=="
+            else rows_needed(claim.on(decided), claim.op, claim.asked, delta, columns.size, power)
+            for claim in claims_before(goal, rule, decided)
         ]
         if None not in each and rule.value is not None:
             most = max(n for n in each if n is not None)

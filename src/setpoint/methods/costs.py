@@ -19,11 +19,10 @@ cost-sensitive classification, NeurIPS 2014.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import mul
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from torch import Tensor
 
 from setpoint._core.arrays import exponential, highest, inverse, is_tensor, join, lowest, where
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, numbers
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
@@ -44,7 +43,7 @@ from setpoint.methods.rate_targets import extreme_point
 from setpoint.methods.soft_set import recovered
 from setpoint.methods.training_hints import PortfolioPlace, Start, TrainingHints, TreeGradient
 from setpoint.programs import Priced, StreamProgram
-from setpoint.surrogates import schedule
+from setpoint.surrogates import Schedule, schedule
 
 RIGHT = 1.0, 0.0, 0.0, 1.0  #: worth of plain cross-entropy
 DEAREST = 1e4  #: no multiplier grows beyond
@@ -68,10 +67,10 @@ class Costs(Method):
         Where to start, one per constraint; 1 by default.
     """
 
-    truncate: Any = None
+    truncate: float | Schedule | None = None
     rate: float = 4.0
     floor: float = 0.02
-    multipliers: Any = None
+    multipliers: Sequence[float] | None = None
 
     name = "costs"
     summary = "cross-entropy with the goal's own prices as example costs, a dual on hard counts"
@@ -86,18 +85,12 @@ class Costs(Method):
     def __post_init__(self) -> None:
         if self.truncate is not None:
             object.__setattr__(self, "truncate", schedule(self.truncate, "truncate"))
-        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
-        if not is_real(self.floor) or not 0 <= self.floor < 1:
-            raise KindError(f"floor={self.floor!r}: a number in [0, 1)")
-        given = self.multipliers
-        if given is not None:
-            numbers = tuple(given) if isinstance(given, Iterable) else ()
-            if isinstance(given, str) or not all(is_real(x) and 0 <= x < math.inf for x in numbers):
-                numbers = ()
-            if not numbers:
-                raise KindError(f"multipliers={given!r}: one number, 0 or more, per constraint")
-            object.__setattr__(self, "multipliers", tuple(float(x) for x in numbers))
+        number("rate", self.rate, 0, error=KindError)
+        number("floor", self.floor, 0, 1, open_high=True, error=KindError)
+        if self.multipliers is not None:
+            each = "one per constraint"
+            start = numbers("multipliers", self.multipliers, 0, each=each, error=KindError)
+            object.__setattr__(self, "multipliers", start)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         return not_totals(goal, task)
@@ -114,7 +107,9 @@ class Costs(Method):
             raise KindError(f"multipliers holds {len(start)} numbers for {m} constraints")
         return start
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def at_threshold(
@@ -181,7 +176,10 @@ class CostsProgram(GoalProgram):
 
     def __init__(self, lowered: Lowered, reader: Any, start: list[float], method: Costs) -> None:
         super().__init__(lowered, reader, start)
-        self.method, self._few, self._offset = method, lowered.few, lowered.offset
+        self.method = method
+        self.truncate = cast("Schedule | None", method.truncate)  # read when the method was made
+        self._few = lowered.few
+        self._offset = lowered.offset
         self._right = np.broadcast_to(np.eye(self.cells.side), self.cells.shape)
         self.register_buffer("right", torch.tensor(self._right, dtype=torch.float32), False)
 
@@ -189,8 +187,8 @@ class CostsProgram(GoalProgram):
         if self._few is not None and isinstance(totals, np.ndarray):
             return self._price_few(self._few, totals[0].tolist(), multipliers.tolist())
         values, memory = self.lowered.read(totals)
-        held = values[:, 1:]
-        weights = join([0 * values[:, :1] - 1, 0 * held - multipliers], 1)
+        violations = values[:, 1:]
+        weights = join([0 * values[:, :1] - 1, 0 * violations - multipliers], 1)
         table = self.lowered.prices(totals, memory, weights).reshape(self.cells.shape)
         worth = table - lowest(table, 2)
         mass = totals.reshape(self.cells.shape).sum(2)  # (tables, side) rows of each class
@@ -199,31 +197,31 @@ class CostsProgram(GoalProgram):
         # worth ∝ its mean over rows; where nothing is worth anything, plain cross-entropy
         least = where(mean > 0, 0 * mean + self.method.floor, 0 * mean + 1)
         worth = worth * inverse(mean) + right * least
-        cost = values[0, 0] + self._offset + (multipliers * held[0]).sum()
-        return Priced(cost, held[0], worth.reshape(1, -1))
+        cost = values[0, 0] + self._offset + (multipliers * violations[0]).sum()
+        return Priced(cost, violations[0], worth.reshape(1, -1))
 
     def _price_few(self, few: Few, cells: list[float], multipliers: list[float]) -> Priced:
         """The same of one table, in plain numbers."""
-        (value, *held), memory = few.read(cells)
+        (value, *violations), memory = few.read(cells)
         tn, fp, fn, tp = few.prices(memory, [-1.0, *(-x for x in multipliers)])
         mean = (cells[0] + cells[1]) * abs(tn - fp) + (cells[2] + cells[3]) * abs(tp - fn)
         unit, right = inverse(mean), self.method.floor if mean > 0 else 1.0
         no, yes = (tn - fp) * unit, (tp - fn) * unit  # how much better the right decision is
         worth = [max(no, 0.0) + right, max(-no, 0.0), max(-yes, 0.0), max(yes, 0.0) + right]
-        cost = value + self._offset + sum(map(mul, multipliers, held))
-        return Priced(cost, np.array(held), np.array([worth]))
+        cost = value + self._offset + sum(map(mul, multipliers, violations))
+        return Priced(cost, np.array(violations), np.array([worth]))
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
         del memory
-        if self._few is not None and rows.flat and self.method.truncate is None:
+        if self._few is not None and rows.flat and self.truncate is None:
             return self._pull_few(rows, prices[0].tolist() if on else RIGHT, scale)
         right = self.right if is_tensor(prices) else self._right
         worth = where(on > 0, prices.reshape(self.cells.shape), right) * (scale / self.labels)
         least = None
-        if self.method.truncate is not None:  # the least probability that is not given up
-            least = on * exponential(-self.method.truncate.at(rows.small(step)))
+        if self.truncate is not None:  # the least probability that is not given up
+            least = on * exponential(-self.truncate.at(rows.small(step)))
         return self._costly(rows, worth.reshape(-1, self.cells.side), least)
 
     def _pull_few(self, rows: Batch, worth: Sequence[float], scale: float) -> Tensor:
@@ -291,5 +289,5 @@ class CostsProgram(GoalProgram):
         row, right = np.array(tilt[1:])[None], -tilt[0]
         if not np.isfinite([*tilt]).all() or not np.abs(row).max():
             return self.start.clone()
-        found, _ = nnls(row, np.array([right]))
-        return torch.as_tensor(np.clip(found, CHEAPEST, DEAREST)).to(self.start)
+        solution, _ = nnls(row, np.array([right]))
+        return torch.as_tensor(np.clip(solution, CHEAPEST, DEAREST)).to(self.start)

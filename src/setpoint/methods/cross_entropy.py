@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, whole
+from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import numbers
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import (
     Batch,
@@ -65,7 +64,7 @@ class CrossEntropy(Method):
         tune rows, which only an estimator has.
     """
 
-    class_weight: Any = None
+    class_weight: str | Sequence[float] | None = None
 
     name = "cross-entropy"
     summary = "plain or class-weighted cross-entropy; the goal chooses the threshold afterwards"
@@ -75,13 +74,9 @@ class CrossEntropy(Method):
         u = self.class_weight
         if u is None or (isinstance(u, str) and u in ("balanced", "search")):
             return
-        u = None if isinstance(u, str) or not isinstance(u, Iterable) else tuple(u)
-        if not u or not all(is_real(x) and 0 < x < math.inf for x in u):
-            raise KindError(
-                f'class_weight={self.class_weight!r}: None, "balanced", "search", or one positive '
-                "number per class"
-            )
-        object.__setattr__(self, "class_weight", tuple(float(x) for x in u))
+        each = 'one per class; or None, "balanced" or "search"'
+        u = numbers("class_weight", u, 0, open_low=True, each=each, error=KindError)
+        object.__setattr__(self, "class_weight", u)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if self.class_weight == "search":
@@ -103,7 +98,9 @@ class CrossEntropy(Method):
         ready(self, goal, task)
         return CrossEntropyProgram(Cells(replace(task, groups=())), goal, self.class_weight)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         del multipliers
         raise KindError("cross-entropy pursues no goal of its own; tune a threshold and evaluate")
 
@@ -132,7 +129,9 @@ class CrossEntropy(Method):
 class CrossEntropyProgram(StreamProgram):
     """(Class-weighted) cross-entropy; its totals are the rows of each class, its prices weights."""
 
-    def __init__(self, cells: Cells, goal: Goal, class_weight: Any) -> None:
+    def __init__(
+        self, cells: Cells, goal: Goal, class_weight: str | Sequence[float] | None
+    ) -> None:
         super().__init__()
         self.cells, self.goal, self.kind = cells, goal, class_weight
         self.shape = (1, cells.labels * cells.side)
@@ -168,10 +167,10 @@ class CrossEntropyProgram(StreamProgram):
             share = self.cells.labels * inverse(sum(x > 0 for x in masses))
             return Priced(0.0, multipliers, np.array([[share * inverse(x) for x in masses]]))
         if self.kind == "balanced":  # Σ u · totals is the number of classes that have a row
-            mean, u = whole(totals > 0) / self.cells.labels, inverse(totals)
+            mean, u = total(totals > 0) / self.cells.labels, inverse(totals)
         else:
             u = self.fixed if is_tensor(totals) else self._fixed
-            mean = whole(u * totals) / self.cells.labels
+            mean = total(u * totals) / self.cells.labels
         return Priced(0.0, multipliers, u * inverse(mean))
 
     def pull(
@@ -205,7 +204,7 @@ class CrossEntropyProgram(StreamProgram):
         check_values(rows, self.cells)
 
     def whole(self, totals: Any) -> Any:
-        return whole(totals) / self.cells.labels
+        return total(totals) / self.cells.labels
 
     def presence(self, totals: Any) -> Any:
         mass = totals.reshape(self.cells.labels, self.cells.side)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import whole
+from setpoint._core.arrays import total
 from setpoint.expressions import Domain, Total
 from setpoint.methods.confusion.batch import (
     Batch,
@@ -66,7 +66,7 @@ class GoalProgram(StreamProgram):
         check_values(rows, self.cells)
 
     def whole(self, totals: Any) -> Any:
-        return whole(totals[0]) / self.labels
+        return total(totals[0]) / self.labels
 
     def presence(self, totals: Any) -> Any:
         return (self._actual(totals) > 0) * 1.0
@@ -79,24 +79,24 @@ class GoalProgram(StreamProgram):
 
     def notices(self, totals: Any, unseen: Any) -> list[str]:
         names = self._classes
-        found = []
+        sentences = []
         positive = range(1, 2) if self.cells.task.kind == "binary" else range(len(names))
         for k in positive:
             share = float(unseen[k])
             if share > 0.2:
-                found.append(
+                sentences.append(
                     f"{share:.0%} of the batches hold no row of class {names[k]!r}: larger batches "
                     "(10 rows of the class or more) would say more about the goal"
                 )
         mass = self._actual(totals)
         share = float(mass.min()) / max(float(mass.sum()), 1e-12)
         if not self.cells.several and share < RARE and self._counts_errors():
-            found.append(
+            sentences.append(
                 f'"{self.lowered.goal}" weighs every row alike, and the rarest class has '
                 f"{share:.1%} of them: deciding the common class always is nearly the best. Name "
                 "what the rare class is worth: f1, balanced_accuracy, or a floor on its recall"
             )
-        return found
+        return sentences
 
     def _counts_errors(self) -> bool:
         """Whether the objective counts errors, each the same, and nothing bounds it."""

@@ -22,7 +22,6 @@ metrics with three players, NeurIPS 2019 (curves as operating points).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +29,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import cast, inverse, is_tensor, join, square_root, where
+from setpoint._core.arrays import assign, cast, inverse, is_tensor, join, square_root, where
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, whole
+from setpoint._core.words import listing
 from setpoint.expressions import Auroc, Best, PrecisionOverRecall
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
@@ -52,7 +51,7 @@ from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals,
 from setpoint.methods.rate_targets import Aim, aim_of, area_of, curve_of
 from setpoint.methods.soft_set import SOFT_RATE, SOFT_WARMUP, warmed_up
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, TrainingHints
-from setpoint.programs import Additive, Dual, Priced, StreamProgram, dual
+from setpoint.programs import Additive, Dual, Priced, StreamProgram, TracksThresholds, dual
 from setpoint.programs.duals import one_sided
 from setpoint.surrogates import SURROGATES, Constant, Hinge, Linear, Surrogate, surrogate
 
@@ -90,9 +89,9 @@ def recovered(program: Any, totals: Tensor, state: Tensor) -> Recovered:
         side = f"{constraint.left} {constraint.op}"
         texts = [f"{side} {level:.6g}" for level in program.aim.levels]
         rows = zip(texts, each[:, 1] + program.host_levels, paid * slope / points, strict=True)
-    found = tuple(GoalStanding(text, float(x), float(y)) for text, x, y in rows)
+    standings = tuple(GoalStanding(text, float(x), float(y)) for text, x, y in rows)
     at = program.reader.thresholds.tolist() if program.reader.moves else ()
-    return Recovered(float(value), found, tuple(at))
+    return Recovered(float(value), standings, tuple(at))
 
 
 def _units(lowered: Lowered, cells: np.ndarray) -> np.ndarray:
@@ -101,8 +100,8 @@ def _units(lowered: Lowered, cells: np.ndarray) -> np.ndarray:
     # where a constraint holds with equality both are 0: their ratio is read beside it
     for place in (cells + 1e-6, cells):
         v, excess = lowered.read(place)[0][0, 1:], np.array(lowered.stated(place)[1:])
-        seen = np.abs(excess) > TINY
-        units[seen] = v[seen] / excess[seen]
+        told_apart = np.abs(excess) > TINY
+        units[told_apart] = v[told_apart] / excess[told_apart]
     return units
 
 
@@ -234,12 +233,12 @@ class Lagrangian(Method):
         T, the operating points of a curve.
     """
 
-    dual: Any = "additive"
+    dual: str | Dual = "additive"
     rate: float | None = None
     augment: float = 1.0
     radius: float = 100.0
     sharpness: float = 5.0
-    surrogate: Any = "logistic"
+    surrogate: str | Surrogate = "logistic"
     cross_entropy: float = 0.0
     points: int = 10
 
@@ -249,24 +248,17 @@ class Lagrangian(Method):
 
     def __post_init__(self) -> None:
         self.mover()  # or refuses
-        if not is_real(self.augment) or not 0 <= self.augment < math.inf:
-            raise KindError(f"augment={self.augment!r}: a number, 0 or more")
-        if not is_real(self.sharpness) or not 0 < self.sharpness < math.inf:
-            raise KindError(f"sharpness={self.sharpness!r}: a positive number")
-        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
-            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
-        if not is_real(self.points) or self.points < 1 or self.points % 1:
-            raise KindError(f"points={self.points!r}: a whole number, 1 or more")
-        if not isinstance(self.surrogate, str) or self.surrogate != "logistic":
-            known = ("logistic", *SURROGATES)
-            if isinstance(self.surrogate, str) and self.surrogate not in known:
-                hint = did_you_mean(self.surrogate, known, f"choose from {', '.join(known)}.")
-                raise KindError(f"surrogate={self.surrogate!r}: {hint}")
-            if isinstance(surrogate(self.surrogate), Hinge):
-                raise KindError(
-                    "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "
-                    "or sigmoid"
-                )
+        number("augment", self.augment, 0, error=KindError)
+        number("sharpness", self.sharpness, 0, open_low=True, error=KindError)
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
+        whole("points", self.points, 1, floats=True, error=KindError)
+        if isinstance(self.surrogate, str):
+            choice("surrogate", self.surrogate, ("logistic", *SURROGATES))
+        if self.surrogate != "logistic" and isinstance(surrogate(self.surrogate), Hinge):
+            raise KindError(
+                "surrogate=hinge exceeds 1 and is no membership; take logistic, linear, ramp "
+                "or sigmoid"
+            )
 
     def mover(self, curve: bool = False) -> Dual:
         """How multipliers move; those of a curve's many operating points are let move faster."""
@@ -304,9 +296,12 @@ class Lagrangian(Method):
         moves = aim is not None or (task.kind == "binary" and _is_point(goal))
         points = 1 if aim is None else aim.count
         reader = TwoSteps(tables, step, float(self.sharpness), points, moves)
-        return LagrangianProgram(lowered, reader, self, goal, aim)
+        kind = TrainedThresholdsProgram if moves else LagrangianProgram
+        return kind(lowered, reader, self, goal, aim)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
@@ -319,15 +314,12 @@ class Lagrangian(Method):
 
 
 class LagrangianProgram(MixedProgram):
-    """Totals are (soft, exact) cells at each threshold, and slopes where thresholds are trained.
+    """Totals are (soft, exact) cells at each threshold.
 
     The state of the dual stands where other programs have their multipliers.
     """
 
     levels: Tensor
-    squares: Tensor
-    tilt: Tensor
-    moved: Tensor
 
     def __init__(
         self, lowered: Lowered, reader: Any, method: Lagrangian, goal: Goal, aim: Aim | None = None
@@ -347,12 +339,7 @@ class LagrangianProgram(MixedProgram):
         if aim is not None:  # v is −recall or fpr: the constraint is written with the bound 0
             levels = np.array(aim.levels) * (1 if aim.at_least else -1)
         self.host_levels = levels
-        self.settles = reader.moves
         self.register_buffer("levels", torch.tensor(levels, dtype=torch.float64), False)
-        if reader.moves:
-            self.register_buffer("squares", torch.zeros(self.points))  # of the tilts so far
-            self.register_buffer("tilt", torch.zeros(self.points))  # ∂L/∂θ at the running totals
-            self.register_buffer("moved", torch.zeros((), dtype=torch.long))  # at which step
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
         points = self.points
@@ -360,19 +347,17 @@ class LagrangianProgram(MixedProgram):
         values, memory = self.lowered.read(soft)  # (T, 1 + m)
         shift = self.levels.to(totals) if is_tensor(totals) else self.host_levels
         near = values[:, 1:].reshape(-1) + shift
-        held = self.judged.read(self._pinched(exact))[0][:, 1:].reshape(-1) + shift
+        hard_violations = self.judged.read(self._pinched(exact))[0][:, 1:].reshape(-1) + shift
         top, paid = self.dual.weights(multipliers, self.equal)
         charged = paid
         if self.augment and self.equal:
-            charged = one_sided(paid + self.augment * held, self.equal)
+            charged = one_sided(paid + self.augment * hard_violations, self.equal)
         charged = charged * self.unit
         weights = join([0 * values[:, :1] - top, -charged.reshape(points, -1)], 1) / points
         prices = self.lowered.prices(soft, memory, weights)
-        if self.settles and self.training:
-            self._tilt(prices, totals[2 * points :])
         value = (top * values[:, 0].sum() + (charged * near).sum()) / points
         value = value + top * self.lowered.offset
-        return Priced(value, held, join([prices, 0 * totals[points:]], 0))
+        return Priced(value, hard_violations, join([prices, 0 * totals[points:]], 0))
 
     def _pinched(self, cells: Any) -> Any:
         """Exact cells with a pinch of perfect decisions: a rate is never empty, whatever decided.
@@ -394,7 +379,30 @@ class LagrangianProgram(MixedProgram):
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         return self.dual.step(multipliers, violations, share, self.equal)
 
-    # --- thresholds ------------------------------------------------------------------------------
+
+class TrainedThresholdsProgram(TracksThresholds, LagrangianProgram):
+    """The same with thresholds that descend the Lagrangian too; totals hold their slopes as well.
+
+    Parameters are those of :class:`LagrangianProgram`.
+    """
+
+    squares: Tensor
+    tilt: Tensor
+    moved: Tensor
+
+    def __init__(
+        self, lowered: Lowered, reader: Any, method: Lagrangian, goal: Goal, aim: Aim | None = None
+    ) -> None:
+        super().__init__(lowered, reader, method, goal, aim)
+        self.register_buffer("squares", torch.zeros(self.points))  # of the tilts so far
+        self.register_buffer("tilt", torch.zeros(self.points))  # ∂L/∂θ at the running totals
+        self.register_buffer("moved", torch.zeros((), dtype=torch.long))  # at which step
+
+    def price(self, totals: Any, multipliers: Any) -> Priced:
+        priced = super().price(totals, multipliers)
+        if self.training:
+            self._tilt(priced.prices[: self.points], totals[2 * self.points :])
+        return priced
 
     def settle(self, rows: Batch, step: Tensor, exchange: Any, alone: bool) -> None:
         """Move the thresholds by one step of Adagrad; once a step, in however many parts it comes.
@@ -412,13 +420,13 @@ class LagrangianProgram(MixedProgram):
             (self.reader.thresholds, thresholds),
             (self.moved, small(step)),
         ):
-            _set(buffer, value)
+            assign(buffer, value)
 
     def _tilt(self, prices: Any, slopes: Any) -> None:
         """Note ∂L/∂θ = Σ (worth of deciding) · (how many a higher threshold no longer decides)."""
         worth, fall = (x.reshape(self.points, -1, 2) for x in (prices, slopes))
         tilt = ((worth[:, :, 1] - worth[:, :, 0]) * fall[:, :, 1]).sum(1)
-        _set(self.tilt, where(tilt - tilt == 0, tilt, 0.0))
+        assign(self.tilt, where(tilt - tilt == 0, tilt, 0.0))
 
 
 def _is_point(goal: Goal) -> bool:
@@ -426,9 +434,3 @@ def _is_point(goal: Goal) -> bool:
     body = unnamed(goal.objective)
     return isinstance(body, Best)
 
-
-def _set(buffer: Tensor, value: Any) -> None:
-    if isinstance(value, Tensor):
-        buffer.copy_(value)
-    else:
-        buffer.numpy()[...] = value

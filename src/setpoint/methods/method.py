@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -53,7 +54,7 @@ class LabelledOutputs(NamedTuple):
     outputs: Tensor
     target: Tensor
     weight: Tensor | None = None
-    group: Any = None
+    group: Tensor | Mapping[str, Tensor] | None = None
 
 
 class Method(ABC):
@@ -89,7 +90,9 @@ class Method(ABC):
         return self.refusal(goal, task) is None
 
     @abstractmethod
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         """What a program came to, in the user's units."""
 
     # --- how it is trained -----------------------------------------------------------------------

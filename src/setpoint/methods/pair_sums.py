@@ -21,7 +21,7 @@ from torch.autograd.function import FunctionCtx
 from torch.nn.functional import pad
 
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, number
 
 # Sums over pairs of rows, read off the sorted scores.
 #
@@ -230,8 +230,8 @@ def auroc_loss(
     """
     options = {"surrogate": surrogate, "margin": margin}
     options |= {"max_fpr": max_fpr, "temperature": temperature}
-    found = auroc_and_gradient(logits, target, weight, **options)
-    return _nothing(logits) if found is None else _Attach.apply(logits, *found)
+    loss_and_slope = auroc_and_gradient(logits, target, weight, **options)
+    return _nothing(logits) if loss_and_slope is None else _Attach.apply(logits, *loss_and_slope)
 
 
 def auroc_and_gradient(
@@ -246,12 +246,10 @@ def auroc_and_gradient(
 ) -> tuple[Tensor, Tensor] | None:
     """The value of :func:`auroc_loss` and its gradient in the logits; None of no rows."""
     scores, positive, weight = _taken("auroc_loss", logits, target, weight)
-    if surrogate not in SURROGATES:
-        names = ", ".join(f'"{name}"' for name in SURROGATES)
-        raise GoalError(f"auroc_loss(surrogate={surrogate!r}): surrogate is one of {names}")
-    _check("auroc_loss", "margin", margin, "at least 0", least=0.0)
-    _check("auroc_loss", "max_fpr", max_fpr, "above 0 and at most 1", above=0.0, most=1.0)
-    _check("auroc_loss", "temperature", temperature, "above 0", above=0.0)
+    choice("surrogate", surrogate, SURROGATES, error=GoalError)
+    number("margin", margin, 0, error=GoalError)
+    number("max_fpr", max_fpr, 0, 1, open_low=True, error=GoalError)
+    number("temperature", temperature, 0, open_low=True, error=GoalError)
     if scores.numel() == 0:
         return None
     if surrogate == "squared-hinge":  # a pair counts where s_n > s_p − margin
@@ -300,8 +298,8 @@ def average_precision_loss(
     >>> round(average_precision_loss(logits, torch.tensor([1, 0, 1]), temperature=0.01).item(), 6)
     0.166667
     """
-    found = average_precision_and_gradient(logits, target, weight, temperature=temperature)
-    return _nothing(logits) if found is None else _Attach.apply(logits, *found)
+    loss_and_slope = average_precision_and_gradient(logits, target, weight, temperature=temperature)
+    return _nothing(logits) if loss_and_slope is None else _Attach.apply(logits, *loss_and_slope)
 
 
 def average_precision_and_gradient(
@@ -309,7 +307,7 @@ def average_precision_and_gradient(
 ) -> tuple[Tensor, Tensor] | None:
     """The value of :func:`average_precision_loss` and its gradient; None of no rows."""
     scores, positive, weight = _taken("average_precision_loss", logits, target, weight)
-    _check("average_precision_loss", "temperature", temperature, "above 0", above=0.0)
+    number("temperature", temperature, 0, open_low=True, error=GoalError)
     if scores.numel() == 0:
         return None
     rows = sorted_rows(scores, positive, weight)
@@ -442,9 +440,9 @@ def _taken(
     name: str, logits: Any, target: Any, weight: Any
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Scores (float32 or float64), positives (bool) and weights, (n,) each, outside the graph."""
-    for word, given in (("logits", logits), ("target", target), ("weight", weight)):
-        if not isinstance(given, Tensor) and not (word == "weight" and given is None):
-            kind = type(given).__name__
+    for word, column in (("logits", logits), ("target", target), ("weight", weight)):
+        if not isinstance(column, Tensor) and not (word == "weight" and column is None):
+            kind = type(column).__name__
             raise KindError(f"{name}: {word} is a {kind}; pass a torch tensor, one value a row")
     if not logits.is_floating_point():
         raise KindError(
@@ -456,10 +454,10 @@ def _taken(
             "(n,) or (n, 1)"
         )
     n = logits.shape[0]
-    for word, given in (("target", target), ("weight", weight)):
-        if given is not None and given.shape not in ((n,), (n, 1)):
+    for word, column in (("target", target), ("weight", weight)):
+        if column is not None and column.shape not in ((n,), (n, 1)):
             raise DataError(
-                f"{name}: {word} has shape {tuple(given.shape)} and the logits are of {n} rows; "
+                f"{name}: {word} has shape {tuple(column.shape)} and the logits are of {n} rows; "
                 f"pass one value a row, of shape ({n},)"
             )
     if weight is not None and weight.requires_grad:
@@ -472,16 +470,3 @@ def _taken(
         scores = scores + 0.0 * target  # a target of NaN is no negative: let it be seen
     return scores, target > 0, None if weight is None else weight.detach().reshape(n)
 
-
-def _check(
-    name: str,
-    option: str,
-    x: Any,
-    words: str,
-    *,
-    least: float = -math.inf,
-    above: float = -math.inf,
-    most: float = math.inf,
-) -> None:
-    if not is_real(x) or not math.isfinite(x) or not (x >= least and x > above and x <= most):
-        raise GoalError(f"{name}({option}={x!r}): {option} is a number {words}")

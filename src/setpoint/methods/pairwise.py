@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number
 from setpoint.expressions import Auroc, Curve, PrecisionOverRecall
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
@@ -29,7 +29,7 @@ from setpoint.methods.pair_sums import (
     auroc_loss,
     average_precision_and_gradient,
 )
-from setpoint.programs import Priced, StreamProgram
+from setpoint.programs import GathersRows, Priced, StreamProgram
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ class Pairwise(Method):
     summary = "auroc and average precision over all pairs of a batch, in O(n log n)"
 
     def __post_init__(self) -> None:
-        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
-            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
         one = torch.zeros(2)
         t = self.temperature
         options: dict[str, Any] = {} if t is None else {"temperature": t}
@@ -83,7 +82,9 @@ class Pairwise(Method):
         ready(self, goal, task)
         return PairwiseProgram(Cells(Task.binary(task.positive)), _curve(goal), self)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         raise KindError("a pairwise loss keeps no totals of the goal; evaluate auroc on rows")
 
 
@@ -109,10 +110,8 @@ class Ranked(NamedTuple):
         return self.batch.small(x)
 
 
-class PairwiseProgram(StreamProgram):
+class PairwiseProgram(GathersRows, StreamProgram):
     """The mean over pairs of a batch; a batch of one class has no pair and pulls nothing."""
-
-    gathers = True
 
     def __init__(self, cells: Cells, leaf: Any, method: Pairwise) -> None:
         super().__init__()

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from setpoint._core.errors import Argument, KindError
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice
 from setpoint.goals import Goal, Task
 from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.method import Method
@@ -74,10 +73,7 @@ EFFORTS = {
 
 def effort(name: str) -> Effort:
     """An effort by name."""
-    if name not in EFFORTS:
-        hint = did_you_mean(str(name), EFFORTS, f"choose from {listing(EFFORTS)}.")
-        raise KindError("{argument}: {hint}", argument=Argument("effort", name), hint=hint)
-    return EFFORTS[name]
+    return EFFORTS[choice("effort", name, EFFORTS)]
 
 
 def entries(
@@ -102,8 +98,9 @@ def entries(
     ['trees', 'linear + costs', 'linear + implicit']
     """
     members = [Entry(model, CrossEntropy(), "always") for model in models]
-    known = dict(task.groups)
-    stand_in = {name: known.get(name, ("a", "b")) for name in goal.columns}  # values come later
+    group_values = dict(task.groups)
+    # the values of other columns come later
+    stand_in = {name: group_values.get(name, ("a", "b")) for name in goal.columns}
     task = replace(task, groups=tuple(stand_in.items()))
     for kind in METHODS.values():
         place = kind().portfolio_place(goal, numbers)

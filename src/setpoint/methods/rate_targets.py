@@ -123,9 +123,9 @@ def extreme(constraint: Constraint) -> bool:
     >>> [extreme(c) for c in goal.constraints]
     [True, False]
     """
-    if constraint.right.needs():
+    bound = constraint.number
+    if bound is None:
         return False
-    bound = float(constraint.right.read({}).value)
     low, high = constraint.left.interval()
     room = high - bound if constraint.op == ">=" else bound - low
     return room <= EXTREME + 1e-12
@@ -145,8 +145,10 @@ def partial_curve(goal: Goal) -> str:
     return f"{goal.objective} is a part of a curve" if part else ""
 
 
-def _over(best: Expression, held: Constraint, levels: tuple[float, ...], condition: str) -> Aim:
-    return Aim(Goal("maximize", best, (held,)), levels, condition)
+def _over(
+    best: Expression, constraint: Constraint, levels: tuple[float, ...], condition: str
+) -> Aim:
+    return Aim(Goal("maximize", best, (constraint,)), levels, condition)
 
 
 def _midpoints(low: float, high: float, points: int) -> tuple[float, ...]:
@@ -158,14 +160,14 @@ def _point(goal: Goal) -> Aim | None:
     """Two goals whose one constraint is a share of one class, and always binds, as a level."""
     if len(goal.constraints) != 1 or not isinstance(goal.constraints[0].right, Number):
         return None
-    (held,) = goal.constraints
-    bound = float(held.right.value)  # type: ignore[attr-defined]
+    (constraint,) = goal.constraints
+    bound = float(constraint.right.value)  # type: ignore[attr-defined]
     misses = goal.objective == fnr and goal.sign < 0
     catches = goal.objective == recall and goal.sign > 0
-    if held.op == "<=" and held.left == fpr and (misses or catches) and 0 < bound < 1:
+    if constraint.op == "<=" and constraint.left == fpr and (misses or catches) and 0 < bound < 1:
         return Aim(Goal(goal.sense, goal.objective, (fpr <= 0,)), (bound,), "negative")
     precise = goal.objective == precision and goal.sign > 0
-    if held.op == ">=" and held.left == recall and precise and 0 < bound < 1:
+    if constraint.op == ">=" and constraint.left == recall and precise and 0 < bound < 1:
         return Aim(Goal(goal.sense, goal.objective, (recall >= 0,)), (bound,), "positive")
     return None
 

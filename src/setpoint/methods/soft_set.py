@@ -17,18 +17,17 @@ schedule are our reading of the abstract).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import exponential, is_tensor, join, whole
+from setpoint._core.arrays import exponential, is_tensor, join, total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean
+from setpoint._core.options import choice, number, numbers
 from setpoint.expressions import Auroc
 from setpoint.expressions.named_metric import unnamed
 from setpoint.goals import Goal, Task, lower
@@ -46,7 +45,7 @@ from setpoint.methods.training_hints import (
     TreeGradient,
 )
 from setpoint.programs import Priced, StreamProgram
-from setpoint.surrogates import Linear, Surrogate, schedule, surrogate
+from setpoint.surrogates import Linear, Schedule, Surrogate, schedule, surrogate
 
 # The area under the ROC curve through a few soft points, with both end points.
 
@@ -133,13 +132,13 @@ class SoftSet(Method):
         1, or annealed towards 0, where soft decisions become hard ones.
     """
 
-    surrogate: Any = "linear"
-    thresholds: Any = 0.5
+    surrogate: str | Surrogate = "linear"
+    thresholds: str | float | Sequence[float] = 0.5
     cross_entropy: float = 0.5
     penalty: float = 10.0
     rate: float = 0.25
     membership: str = "softmax"
-    temperature: Any = 1.0
+    temperature: float | Schedule = 1.0
 
     name = "soft-set"
     summary = "the metric's formula on soft decisions, mixed with cross-entropy"
@@ -151,30 +150,33 @@ class SoftSet(Method):
     )
 
     def __post_init__(self) -> None:
+        temperature = schedule(self.temperature, "temperature")
         object.__setattr__(self, "surrogate", surrogate(self.surrogate))
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
-        object.__setattr__(self, "temperature", schedule(self.temperature, "temperature"))
-        if not is_real(self.cross_entropy) or not 0 <= self.cross_entropy <= 1:
-            raise KindError(f"cross_entropy={self.cross_entropy!r}: a share between 0 and 1")
-        if not is_real(self.penalty) or not 0 <= self.penalty < math.inf:
-            raise KindError(f"penalty={self.penalty!r}: a number, 0 or more")
-        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
-        if self.membership not in ("softmax", "dynamic"):
-            hint = did_you_mean(str(self.membership), ("softmax", "dynamic"), "softmax or dynamic")
-            raise KindError(f"membership={self.membership!r}: {hint}")
+        object.__setattr__(self, "temperature", temperature)
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
+        number("penalty", self.penalty, 0, error=KindError)
+        number("rate", self.rate, 0, error=KindError)
+        choice("membership", self.membership, ("softmax", "dynamic"))
         for step in self.steps:  # a temperature that the surrogate cannot take is refused here
             for moment in (0, math.inf):
-                step.limit(self.temperature.at(moment))
+                step.limit(temperature.at(moment))
 
     @property
     def steps(self) -> list[Surrogate]:
         """The surrogate at each threshold."""
-        return [self.surrogate.at(t) for t in self.thresholds]
+        shape, thresholds, _ = self._checked
+        return [shape.at(t) for t in thresholds]
+
+    @property
+    def _checked(self) -> tuple[Surrogate, tuple[float, ...], Schedule]:
+        """Surrogate, thresholds and temperature as they were read when the method was made."""
+        options = self.surrogate, self.thresholds, self.temperature
+        return cast("tuple[Surrogate, tuple[float, ...], Schedule]", options)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if _is_area(goal):
-            if task.kind == "binary" and len(self.thresholds) >= 3:
+            if task.kind == "binary" and len(self._checked[1]) >= 3:
                 return None
             return (
                 f'"{goal}" is an area under a curve: with several thresholds, '
@@ -187,14 +189,17 @@ class SoftSet(Method):
         ready_goal, cells = ready(self, goal, task), Cells(task)
         lowered = Area(goal, cells) if _is_area(goal) else Lowered(ready_goal, cells)
         tables, side, _ = lowered.cells.shape
+        shape, thresholds, temperature = self._checked
         if task.kind == "multiclass":
-            shape = self.surrogate if isinstance(self.surrogate, Linear) else Linear()
-            reader: Any = SoftClasses(tables, side, self.membership, shape, self.temperature)
+            linear = shape if isinstance(shape, Linear) else Linear()
+            reader: Any = SoftClasses(tables, side, self.membership, linear, temperature)
         else:
-            reader = SoftSteps(self.surrogate, self.thresholds, tables, self.temperature)
+            reader = SoftSteps(shape, thresholds, tables, temperature)
         return SoftSetProgram(lowered, reader, self)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
@@ -218,7 +223,7 @@ class SoftSetProgram(MixedProgram):
         if self._few is not None and isinstance(totals, np.ndarray):
             return self._price_few(self._few, totals[0].tolist(), multipliers)
         values, memory = self.lowered.read(totals)
-        value, broken = whole(values[:, 0]) / len(values), values[0, 1:]
+        value, broken = total(values[:, 0]) / len(values), values[0, 1:]
         weights = 0 * values - 1 / len(values)
         if broken.shape[0]:
             broken = values[:, 1:]
@@ -275,11 +280,9 @@ def _is_area(goal: Goal) -> bool:
 def _thresholds(x: Any) -> tuple[float, ...]:
     if isinstance(x, str) and x == "grid":
         return GRID
-    several: tuple[Any, ...] = (
-        tuple(x) if isinstance(x, Iterable) and not isinstance(x, str) else (x,)
+    several = x if isinstance(x, Iterable) else (x,)
+    each = 'one or several; or "grid" for .1 … .9'
+    open_ends: dict[str, bool] = {"open_low": True, "open_high": True}
+    return tuple(
+        sorted(numbers("thresholds", several, 0, 1, **open_ends, each=each, error=KindError))
     )
-    if not several or not all(is_real(t) and 0 < t < 1 for t in several):
-        raise KindError(
-            f'thresholds={x!r}: a number between 0 and 1, several of them, or "grid" for .1 … .9'
-        )
-    return tuple(sorted(float(t) for t in several))

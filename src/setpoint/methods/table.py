@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from setpoint._core.errors import Argument, KindError
+from setpoint._core.errors import KindError
+from setpoint._core.options import choice
 from setpoint._core.words import did_you_mean, listing
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
@@ -33,18 +34,17 @@ def method(x: Any, **options: Any) -> Method:
     """A method from a method, or from its name and options."""
     if isinstance(x, Method):
         if options:
-            given = listing(options)
-            raise KindError(f"{given}: options belong into {type(x).__name__}(…), already made")
+            names = listing(options)
+            raise KindError(f"{names}: options belong into {type(x).__name__}(…), already made")
         return x
     if isinstance(x, type) and issubclass(x, Method):
         raise KindError(f"method={x.__name__} is a class: make one, {x.__name__}()")
-    if not isinstance(x, str) or x not in METHODS:
-        hint = did_you_mean(str(x), METHODS, f"choose from {listing(METHODS)}.")
-        raise KindError("{argument}: {hint}", argument=Argument("method", x), hint=hint)
-    known = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
+    choice("method", x, METHODS)
+    options_of = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
     for name in options:
-        if name not in known:
-            hint = did_you_mean(name, known, f"it has {listing(known)}" if known else "it has none")
+        if name not in options_of:
+            otherwise = f"it has {listing(options_of)}" if options_of else "it has none"
+            hint = did_you_mean(name, options_of, otherwise)
             raise KindError(f'method="{x}" has no option "{name}": {hint}')
     return METHODS[x](**options)
 

@@ -2,17 +2,27 @@
 
 from setpoint.programs.constrained_problem import ConstrainedProblem
 from setpoint.programs.duals import DUALS, Additive, Dual, External, Swap, dual
-from setpoint.programs.stream_program import Exchange, Priced, StreamProgram
+from setpoint.programs.stream_program import (
+    Exchange,
+    GathersRows,
+    KeepsRows,
+    Priced,
+    StreamProgram,
+    TracksThresholds,
+)
 
 __all__ = [
     "DUALS",
     "Additive",
-    "Dual",
-    "External",
-    "Exchange",
-    "Priced",
     "ConstrainedProblem",
+    "Dual",
+    "Exchange",
+    "External",
+    "GathersRows",
+    "KeepsRows",
+    "Priced",
     "StreamProgram",
     "Swap",
+    "TracksThresholds",
     "dual",
 ]

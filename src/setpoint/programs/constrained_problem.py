@@ -52,14 +52,14 @@ class ConstrainedProblem:
     @property
     def bounded(self) -> bool:
         """Whether x is kept in a set: a box, or what ``project`` knows."""
-        given = [x if isinstance(x, tuple) else (x,) for x in (self.low, self.high)]
-        return self.project is not None or any(x is not None for side in given for x in side)
+        sides = [x if isinstance(x, tuple) else (x,) for x in (self.low, self.high)]
+        return self.project is not None or any(x is not None for side in sides for x in side)
 
     def sides(self, *x: Any) -> tuple[Tensor, Tensor]:
         """C (m₁,) and e (m₂,) at x; a side that is not there is empty."""
         empty = variables(x[0])[0].new_zeros(0)
-        given = (self.constraints, self.equations)
-        c, e = (f(*x).reshape(-1) if f else empty for f in given)
+        functions = (self.constraints, self.equations)
+        c, e = (f(*x).reshape(-1) if f else empty for f in functions)
         return c, e
 
     def violations(self, *x: Any) -> tuple[Tensor, Equal]:
@@ -76,8 +76,8 @@ class ConstrainedProblem:
             A bound does not fit its variable, or the least is greater than the greatest.
         """
         parts = variables(x)
-        sides = [_per_variable(given, x, name) for given, name in self._bounds()]
-        found = []
+        sides = [_per_variable(side, x, name) for side, name in self._bounds()]
+        bounds = []
         for k, part in enumerate(parts):
             low, high = (
                 _bound(side[k], part, name)
@@ -85,8 +85,8 @@ class ConstrainedProblem:
             )
             if low is not None and high is not None and not bool((low <= high).all()):
                 raise DataError(f"variable {k} has a low above its high: no value is between them")
-            found.append((low, high))
-        return tuple(found)
+            bounds.append((low, high))
+        return tuple(bounds)
 
     def _bounds(self) -> tuple[tuple[Any, str], ...]:
         return (self.low, "low"), (self.high, "high")
@@ -102,23 +102,23 @@ def alike(x: Variables, parts: Sequence[Tensor]) -> Variables:
     return tuple(parts) if isinstance(x, tuple) else parts[0]
 
 
-def _per_variable(given: Any, x: Variables, name: str) -> tuple[Any, ...]:
+def _per_variable(bounds: Any, x: Variables, name: str) -> tuple[Any, ...]:
     count = len(variables(x))
-    if not isinstance(given, tuple):
-        if isinstance(given, Tensor) and isinstance(x, tuple):
+    if not isinstance(bounds, tuple):
+        if isinstance(bounds, Tensor) and isinstance(x, tuple):
             raise DataError(f"{name} is one tensor for {count} variables; give a tuple of {count}")
-        return (given,) * count
-    if not isinstance(x, tuple) or len(given) != count:
-        raise DataError(f"{name} holds {len(given)} bounds for {count} variable(s): one for each")
-    return given
+        return (bounds,) * count
+    if not isinstance(x, tuple) or len(bounds) != count:
+        raise DataError(f"{name} holds {len(bounds)} bounds for {count} variable(s): one for each")
+    return bounds
 
 
-def _bound(given: Any, part: Tensor, name: str) -> Tensor | None:
-    if given is None:
+def _bound(value: Any, part: Tensor, name: str) -> Tensor | None:
+    if value is None:
         return None
-    if not is_real(given) and not isinstance(given, Tensor):
-        raise KindError(f"{name}={given!r}: None, a number or a tensor")
-    bound = torch.as_tensor(given, dtype=part.dtype, device=part.device).detach()
+    if not is_real(value) and not isinstance(value, Tensor):
+        raise KindError(f"{name}={value!r}: None, a number or a tensor")
+    bound = torch.as_tensor(value, dtype=part.dtype, device=part.device).detach()
     try:
         fits = torch.broadcast_shapes(bound.shape, part.shape) == part.shape
     except RuntimeError:

@@ -21,7 +21,6 @@ Cotter, Jiang, Sridharan, Two-player games for efficient non-convex constrained 
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,8 +29,7 @@ import numpy as np
 
 from setpoint._core.arrays import exponential, highest, is_tensor, join, lowest, namespace
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number
 
 FLOOR = 1e-3  #: the least weights together
 SQUARINGS = 16  #: columns mix at least by 1 − FLOOR a step; 2¹⁶ steps leave exp(−65)
@@ -54,8 +52,7 @@ class Dual(ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
+        number("rate", self.rate, 0, error=KindError)
 
     @abstractmethod
     def start(self, equal: Equal) -> np.ndarray:
@@ -71,8 +68,8 @@ class Dual(ABC):
 
     def multipliers(self, state: Any, equal: Equal) -> Any:
         """λ (m,), what one unit of each violation costs in units of the objective."""
-        top, held = self.weights(state, equal)
-        return held / top
+        top, weights = self.weights(state, equal)
+        return weights / top
 
 
 @dataclass(frozen=True)
@@ -91,8 +88,7 @@ class Additive(Dual):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_real(self.radius) or not 0 < self.radius < math.inf:
-            raise KindError(f"radius={self.radius!r}: a positive number")
+        number("radius", self.radius, 0, open_low=True, error=KindError)
 
     def start(self, equal: Equal) -> np.ndarray:
         return np.zeros(len(equal))
@@ -160,11 +156,9 @@ def dual(x: Any, rate: float, radius: float) -> Dual:
     """A dual from a dual, or from its name; ``radius`` is for the additive one."""
     if isinstance(x, Dual):
         return x  # with a rate of its own
-    if not isinstance(x, str) or x not in DUALS:
-        hint = did_you_mean(str(x), DUALS, f"choose from {listing(DUALS)}.")
-        raise KindError(f"dual={x!r}: {hint}")
-    made = Additive(rate, radius)  # or refuses, whichever is used
-    return made if x == "additive" else DUALS[x](rate)
+    choice("dual", x, DUALS)
+    additive = Additive(rate, radius)  # or refuses, whichever is used
+    return additive if x == "additive" else DUALS[x](rate)
 
 
 def one_sided(multipliers: Any, equal: Equal) -> Any:
@@ -198,11 +192,11 @@ def floored(weights: Any, floor: float) -> Any:
     size = weights.shape[0]
     if is_tensor(weights):
         falling = weights.sort(0, descending=True).values
-        kept = namespace(weights).arange(1, size + 1, device=weights.device, dtype=weights.dtype)
+        above = namespace(weights).arange(1, size + 1, device=weights.device, dtype=weights.dtype)
     else:
-        falling, kept = -np.sort(-weights, 0), np.arange(1, size + 1)
-    kept = kept if weights.ndim == 1 else kept[:, None]
-    scale = lowest((1 - (size - kept) * floor) / falling.cumsum(0), 0)
+        falling, above = -np.sort(-weights, 0), np.arange(1, size + 1)
+    above = above if weights.ndim == 1 else above[:, None]
+    scale = lowest((1 - (size - above) * floor) / falling.cumsum(0), 0)
     return (weights * scale).clip(floor, 1.0)
 
 

@@ -9,12 +9,15 @@ rows, and so the gradient of a batch's own F(C) is biased. What is unbiased at e
 
 so a program offers the two factors apart: ``price`` reads ∂L/∂C, the *prices*, from totals, and
 ``pull`` multiplies them into a batch. Whoever runs the program keeps the totals.
+
+What some programs need or keep beside the totals is a capability, stated by a mix-in:
+:class:`GathersRows`, :class:`TracksThresholds`, :class:`KeepsRows`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -63,14 +66,6 @@ class StreamProgram(nn.Module, ABC):
         (m,) multipliers to start from, one per constraint.
     """
 
-    gathers: ClassVar[bool] = False  #: whether it needs the rows of all processes in one place
-    settles: bool = False  #: whether it keeps something beside the totals that moves with the rows
-    follows: bool = False  #: whether it moves with the optimiser's step too
-    refreshes: bool = False  #: whether it can be set anew from many rows at once
-    together: bool = False  #: whether a batch must come as a whole
-    indexed: ClassVar[bool] = False  #: whether it keeps something for each row, by its number
-    exact: ClassVar[bool] = False  #: whether ``measure`` gives by how much the totals change
-    population: int = 0  #: rows there are in all, where it is exact
     shape: tuple[int, ...]
     start: Tensor
 
@@ -82,46 +77,9 @@ class StreamProgram(nn.Module, ABC):
     def mass(self, rows: Any) -> tuple[Any, int]:
         """Σ wᵢ and the number of rows."""
 
-    def place(
-        self, rows: Any, row: Any, exchange: Exchange | None, prices: Tensor, on: Any
-    ) -> None:
-        """Find the rows of a batch among those it keeps something for; before ``settle``.
-
-        Called in training where ``indexed``; ``row`` holds their numbers, ``prices`` are those the
-        batch will be pulled by, and ``on`` is as for ``pull``.
-        """
-
-    def gathered(self, exchange: Exchange | None) -> dict[str, Tensor]:
-        """What the state of all processes together has otherwise than this one's."""
-        del exchange
-        return {}
-
-    def settle(self, rows: Any, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
-        """Move what the program keeps beside the totals, such as thresholds; before ``measure``.
-
-        Called in training where ``settles``; ``exchange`` is None in a single process, ``alone``
-        says that every batch is read at its own totals. What it moves are buffers of its own, so
-        that a run can be taken up.
-        """
-
-    def refresh(self, rows: Any, exchange: Exchange | None) -> None:
-        """Set it anew from many rows at once, whose outputs were made in evaluation mode."""
-
-    def follow(self, outputs: Tensor, exchange: Exchange | None) -> None:
-        """Move it by what the optimiser's step did to the outputs of the last batch."""
-
-    def shown(self, totals: Tensor) -> dict[str, Any]:
-        """What a history should show of it."""
-        del totals
-        return {}
-
     @abstractmethod
     def measure(self, rows: Any, step: Tensor) -> tuple[Any, Any]:
-        """The batch's totals Σ wᵢ c(zᵢ), and whatever ``pull`` wants to remember.
-
-        Of an ``exact`` program in training: by how much the batch changes the totals of all rows
-        seen so far, in float64, always finite.
-        """
+        """The batch's totals Σ wᵢ c(zᵢ), and whatever ``pull`` wants to remember."""
 
     @abstractmethod
     def price(self, totals: Any, multipliers: Any) -> Priced:
@@ -167,3 +125,71 @@ class StreamProgram(nn.Module, ABC):
     @abstractmethod
     def presence(self, totals: Any) -> Any:
         """1 for each class that a batch's totals hold a row of."""
+
+
+# What a program may need or keep beside the totals.
+
+
+class GathersRows:
+    """A program that reads the rows of all processes in one place, as pairs of rows ask for."""
+
+
+class TracksThresholds(ABC):
+    """A program with thresholds that move with the rows.
+
+    They are buffers of its own, so that a run can be taken up.
+    """
+
+    follows: bool = False  #: whether ``follow`` is wanted after each step of the optimiser
+    refreshes: bool = False  #: whether ``refresh`` has something to do
+    needs_whole_batch: bool = False  #: whether a batch may not come in parts
+
+    @abstractmethod
+    def settle(self, rows: Any, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
+        """Move the thresholds; called in training before ``measure``.
+
+        ``exchange`` is None in a single process; ``alone`` says that every batch is read at its
+        own totals.
+        """
+
+    def refresh(self, rows: Any, exchange: Exchange | None) -> None:
+        """Set them anew from many rows at once, whose outputs were made in evaluation mode."""
+
+    def follow(self, outputs: Tensor, exchange: Exchange | None) -> None:
+        """Move them by what the optimiser's step did to the outputs of the last batch."""
+
+    def shown(self) -> dict[str, Any]:
+        """What a history should show of them."""
+        return {}
+
+
+class KeepsRows(ABC):
+    """A program that keeps something for each row, by its number among all rows.
+
+    Its totals are those of all rows and never fade: in training ``measure`` gives by how much the
+    batch changes them, in float64, always finite.
+    """
+
+    population: int  #: rows there are in all
+
+    def fading(self, steps: Any, count: Any) -> Any:
+        """What is left of earlier steps; all of it while rows come by for the first time.
+
+        So multipliers rest until the totals are those of all rows.
+        """
+        all_seen = (steps * count >= self.population) * 1.0
+        return 1 - all_seen * count / self.population
+
+    @abstractmethod
+    def place(
+        self, rows: Any, row: Any, exchange: Exchange | None, prices: Tensor, on: Any
+    ) -> None:
+        """Find the rows of a batch among those it keeps; called in training before ``measure``.
+
+        ``row`` holds their numbers, ``prices`` are those the batch will be pulled by, and ``on``
+        is as for ``pull``.
+        """
+
+    @abstractmethod
+    def gathered(self, exchange: Exchange | None) -> dict[str, Tensor]:
+        """What the state of all processes together has otherwise than this one's."""

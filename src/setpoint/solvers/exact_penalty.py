@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, number, numbers, whole
 from setpoint.programs.constrained_problem import (
     Bounds,
     ConstrainedProblem,
@@ -122,7 +122,8 @@ class PenaltyRun:
             self._grow()
         if isinstance(primal, Sqp):
             return self._solved(primal)
-        whole, least, since = solver.rounds * solver.steps, math.inf, 0
+        all_steps = solver.rounds * solver.steps
+        least, since = math.inf, 0
         self.paid = torch.zeros_like(self.weights)
         for step in range(solver.steps):
             phi = self._penalised()
@@ -131,7 +132,7 @@ class PenaltyRun:
                 raise self._lost(f"step {step} of round {self.round}", value)
             for leaf, slope in zip(self.leaves, self._slopes(phi), strict=True):
                 leaf.grad = slope
-            primal.step(self.optimiser, self.round * solver.steps + step, whole)
+            primal.step(self.optimiser, self.round * solver.steps + step, all_steps)
             self._inside()
             if solver.every and (step + 1) % solver.every == 0:
                 self._offer(*self.read())
@@ -413,31 +414,23 @@ class ExactPenalty:
     stationary: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.power not in (1, 2):
-            raise KindError(f"power={self.power!r}: 1 (exact) or 2")
+        choice("power", self.power, (1, 2))
         if self.power != 1 and isinstance(self.primal, Sqp):
             raise KindError("power=2 is for gradient steps; Sqp solves the constraints themselves")
         for name, least in (("rounds", 1), ("steps", 1), ("patience", 1), ("every", 0)):
-            x = getattr(self, name)
-            if not is_real(x) or x < least or x % 1:
-                raise KindError(f"{name}={x!r}: a whole number, {least} or more")
-            object.__setattr__(self, name, int(x))
+            count = whole(name, getattr(self, name), least, floats=True, error=KindError)
+            object.__setattr__(self, name, count)
         for name in ("strength", "tolerance", "stationary"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x < math.inf:
-                raise KindError(f"{name}={x!r}: a number, 0 or more")
-        if not is_real(self.weight) or not 0 < self.weight < math.inf:
-            raise KindError(f"weight={self.weight!r}: a positive number")
+            number(name, getattr(self, name), 0, error=KindError)
+        number("weight", self.weight, 0, open_low=True, error=KindError)
         for name in ("weight", "strength"):
-            growth, cap = getattr(self, f"{name}_growth"), getattr(self, f"{name}_cap")
-            if not is_real(growth) or not 1 <= growth < math.inf:
-                raise KindError(f"{name}_growth={growth!r}: a number, 1 or more")
-            if not is_real(cap) or not getattr(self, name) <= cap < math.inf:
-                raise KindError(f"{name}_cap={cap!r}: a number, {name} or more")
-        if not isinstance(self.rates, tuple) or not all(
-            is_real(x) and 0 <= x < math.inf for x in self.rates
-        ):
+            number(f"{name}_growth", getattr(self, f"{name}_growth"), 1, error=KindError)
+            least = getattr(self, name)
+            number(f"{name}_cap", getattr(self, f"{name}_cap"), least, error=KindError)
+        if not isinstance(self.rates, tuple):
             raise KindError(f"rates={self.rates!r}: a tuple of numbers, 0 or more")
+        if self.rates:
+            numbers("rates", self.rates, 0, error=KindError)
 
     def solve(
         self,

@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number
 
 OPTIMISERS = ("adamw", "adam", "sgd")
 
@@ -48,19 +47,12 @@ class FirstOrder:
     final: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.optimiser not in OPTIMISERS:
-            hint = did_you_mean(
-                str(self.optimiser), OPTIMISERS, f"choose from {listing(OPTIMISERS)}."
-            )
-            raise KindError(f"optimiser={self.optimiser!r}: {hint}")
-        for name in ("learning_rate", "clip"):
-            x = getattr(self, name)
-            if not is_real(x) or not x > 0:
-                raise KindError(f"{name}={x!r}: a positive number")
+        choice("optimiser", self.optimiser, OPTIMISERS)
+        number("learning_rate", self.learning_rate, 0, open_low=True, error=KindError)
+        if self.clip != math.inf:  # which clips nothing
+            number("clip", self.clip, 0, open_low=True, error=KindError)
         for name in ("weight_decay", "momentum", "warmup", "final"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x < math.inf:
-                raise KindError(f"{name}={x!r}: a number, 0 or more")
+            number(name, getattr(self, name), 0, error=KindError)
 
     def start(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """The optimiser over some parameters."""

@@ -24,8 +24,8 @@ class Hinge(PiecewiseLinear):
     side: ClassVar[str] = "above"
 
     def __post_init__(self) -> None:
-        check_open("Hinge", "threshold", self.threshold, 0, 1)
-        check_open("Hinge", "margin", self.margin, 0, self.threshold)
+        check_open(self, "threshold", 0, 1)
+        check_open(self, "margin", 0, self.threshold)
 
     def knots(self, temperature: Any = 1.0) -> tuple[tuple[Any, Any], ...]:
         self.limit(temperature)

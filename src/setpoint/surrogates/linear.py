@@ -38,9 +38,9 @@ class Linear(PiecewiseLinear):
     side: ClassVar[str] = "between"
 
     def __post_init__(self) -> None:
-        check_open("Linear", "threshold", self.threshold, 0, 1)
-        check_open("Linear", "delta", self.delta, 0, 0.5)
-        check_open("Linear", "width", self.width, 0, 1)
+        check_open(self, "threshold", 0, 1)
+        check_open(self, "delta", 0, 0.5)
+        check_open(self, "width", 0, 1)
 
     def knots(self, temperature: Any = 1.0) -> tuple[tuple[Any, Any], ...]:
         w = temperature * (self.width * min(self.threshold, 1 - self.threshold))

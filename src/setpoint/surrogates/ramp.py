@@ -22,8 +22,8 @@ class Ramp(PiecewiseLinear):
     side: ClassVar[str] = "between"
 
     def __post_init__(self) -> None:
-        check_open("Ramp", "threshold", self.threshold, 0, 1)
-        check_open("Ramp", "width", self.width, 0, 1)
+        check_open(self, "threshold", 0, 1)
+        check_open(self, "width", 0, 1)
 
     def knots(self, temperature: Any = 1.0) -> tuple[tuple[Any, Any], ...]:
         w = temperature * self.width * min(self.threshold, 1 - self.threshold)

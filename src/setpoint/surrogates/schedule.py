@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import is_real, number
 
 
 class Schedule(ABC):
@@ -31,7 +30,7 @@ class Constant(Schedule):
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("Constant", "value", self.value)
+        number("Constant.value", self.value, 0, open_low=True, error=KindError)
 
     @property
     def moves(self) -> bool:
@@ -59,7 +58,7 @@ class Annealed(Schedule):
 
     def __post_init__(self) -> None:
         for name in ("start", "stop", "steps"):
-            _positive("Annealed", name, getattr(self, name))
+            number(f"Annealed.{name}", getattr(self, name), 0, open_low=True, error=KindError)
 
     @property
     def moves(self) -> bool:
@@ -79,7 +78,3 @@ def schedule(x: Any, name: str) -> Schedule:
         return Constant(x)
     raise KindError(f"{name} is a number or a schedule such as Annealed(1, 0.1, steps); got {x!r}")
 
-
-def _positive(kind: str, name: str, x: Any) -> None:
-    if not is_real(x) or not 0 < x < math.inf:
-        raise KindError(f"{kind}({name}={x!r}): {name} is a positive number")

@@ -30,8 +30,8 @@ class Sigmoid(Surrogate):
     side: ClassVar[str] = "between"
 
     def __post_init__(self) -> None:
-        check_open("Sigmoid", "threshold", self.threshold, 0, 1)
-        check_open("Sigmoid", "sharpness", self.sharpness, 0, float("inf"))
+        check_open(self, "threshold", 0, 1)
+        check_open(self, "sharpness", 0, float("inf"))
 
     def value(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
         return ((self.sharpness / temperature) * (p - self.threshold)).sigmoid()

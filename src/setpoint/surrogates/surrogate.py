@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number
 
 
 class Surrogate(ABC):
@@ -79,9 +79,7 @@ class PiecewiseLinear(Surrogate):
         return x[1:-1], h[:-1] - slopes * x[:-1], slopes
 
 
-def check_open(name: str, option: str, x: Any, low: float, high: float) -> None:
-    """Refuse an option that is no number strictly between two bounds."""
-    if not is_real(x) or not low < x < high:
-        raise KindError(
-            f"{name}({option}={x!r}): {option} is a number between {low:g} and {high:g}"
-        )
+def check_open(kind: Surrogate, option: str, low: float, high: float) -> None:
+    """Refuse an option that is not strictly between two bounds."""
+    name, x = f"{type(kind).__name__}.{option}", getattr(kind, option)
+    number(name, x, low, high, open_low=True, open_high=True, error=KindError)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setpoint._core.errors import KindError
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice
 from setpoint.surrogates.hinge import Hinge
 from setpoint.surrogates.linear import Linear
 from setpoint.surrogates.ramp import Ramp
@@ -24,7 +23,4 @@ def surrogate(x: Any) -> Surrogate:
     """A surrogate from a surrogate or its name."""
     if isinstance(x, Surrogate):
         return x
-    if isinstance(x, str) and x in SURROGATES:
-        return SURROGATES[x]()
-    hint = did_you_mean(str(x), SURROGATES, f"choose from {listing(SURROGATES)}.")
-    raise KindError(f"surrogate={x!r}: {hint}")
+    return SURROGATES[choice("surrogate", x, SURROGATES)]()

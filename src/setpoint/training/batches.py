@@ -22,7 +22,7 @@ class TrainingRows(NamedTuple):
     inputs: Any
     target: Tensor
     weight: Tensor | None = None
-    group: Any = None
+    group: Tensor | Mapping[str, Tensor] | None = None
     index: Tensor | None = None
 
 
@@ -37,7 +37,7 @@ class Batches(ABC):
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[TrainingRows]:
         """The batches of an epoch from the given one on."""
 
-    def held(self) -> TrainingRows | None:
+    def in_memory(self) -> TrainingRows | None:
         """The rows of this process, where they are in memory."""
         return None
 
@@ -81,7 +81,7 @@ class InMemory(Batches):
             rows = TrainingRows(*(taken(column, part) for column in self.rows))
             yield rows if rows.index is not None else rows._replace(index=part)
 
-    def held(self) -> TrainingRows | None:
+    def in_memory(self) -> TrainingRows | None:
         rank, world = self.share
         if world == 1:
             return self.rows

@@ -115,9 +115,9 @@ def digest(parts: Iterable[object], tensors: Iterable[Tensor | None]) -> str:
     >>> digest(["a goal"], [torch.zeros(2)])[:8] == digest(["a goal"], [torch.ones(2)])[:8]
     False
     """
-    found = hashlib.sha256("|".join(map(str, parts)).encode())
+    sha = hashlib.sha256("|".join(map(str, parts)).encode())
     for tensor in tensors:
         if tensor is not None:
             plain = tensor.detach().cpu().contiguous().reshape(-1)
-            found.update(plain.view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+            sha.update(plain.view(torch.uint8).numpy().tobytes())
+    return sha.hexdigest()

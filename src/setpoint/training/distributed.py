@@ -32,13 +32,13 @@ def summed(parts: list[Any], like: Tensor, group: Any = None) -> list[Any]:
 
     Parts are tensors on a device, or arrays and numbers on the host, and come back as they were.
     """
-    given = [torch.as_tensor(part, device=like.device) for part in parts]
-    exact = given[0].dtype == torch.float64  # totals that are never forgotten are kept so
+    columns = [torch.as_tensor(part, device=like.device) for part in parts]
+    exact = columns[0].dtype == torch.float64  # totals that are never forgotten are kept so
     wide = torch.float64 if exact or like.device.type == "cpu" else like.dtype
-    joined = torch.cat([part.reshape(-1).to(wide) for part in given])
+    joined = torch.cat([part.reshape(-1).to(wide) for part in columns])
     dist.all_reduce(joined, group=group)
-    whole = joined.split([part.numel() for part in given])
-    tensors = [x.view_as(p) for x, p in zip(whole, given, strict=True)]
+    whole = joined.split([part.numel() for part in columns])
+    tensors = [x.view_as(p) for x, p in zip(whole, columns, strict=True)]
     if isinstance(parts[0], Tensor):
         return [tensors[0] if exact else tensors[0].to(like.dtype)] + [
             x.to(like.dtype) for x in tensors[1:]

@@ -11,7 +11,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.solvers import FirstOrder
-from setpoint.training.batches import Batches, mixed
+from setpoint.training.batches import Batches, TrainingRows, mixed
 from setpoint.training.checkpoint import (
     copied,
     load_state,
@@ -34,6 +34,7 @@ from setpoint.training.checkpoint import (
 )
 from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import EpochDone, Listener, Started, Stepped, Stopped, TrainingEvent
+from setpoint.training.running_loss import RunningLoss
 
 #: modules whose outputs differ from one reading to the next
 CHANGEABLE = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.modules.batchnorm._BatchNorm)
@@ -81,7 +82,7 @@ class TrainingPlan:
     waits: int = 0
     seed: int = 0
     phase: str = "train"
-    checkpoint: Any = None
+    checkpoint: str | Path | None = None
     every: int = 5
     fingerprint: str = ""
 
@@ -151,14 +152,15 @@ class _Run:
             where = [self.device] if self.device.type == "cuda" else None
             self.outer = DistributedDataParallel(model, device_ids=where)
         odd = [type(m).__name__ for m in model.modules() if isinstance(m, CHANGEABLE)]
-        if odd and getattr(loss, "follows", False):
+        self.running = loss if isinstance(loss, RunningLoss) else None
+        if odd and self.running is not None and self.running.follows:
             raise KindError(
                 f"follow=True reads a batch twice, and {odd[0]} makes the second reading another "
                 "one; leave it out"
             )
         self.optimiser = plan.solver.start(model.parameters())
         self.epoch = self.place = self.step = 0
-        self.losses: list[float] = []
+        self.losses: list[float | Tensor] = []
         self.best: dict[str, Any] | None = None
         self.history: list[dict[str, Any]] = []
         self.randomness: Any = None
@@ -198,12 +200,11 @@ class _Run:
         """Write the checkpoint, on the first process only."""
         if self.plan.checkpoint is None:
             return
-        whole = None
-        if getattr(self.loss, "indexed", False):  # every process has a part of it
-            whole = self.loss.whole_state()  # type: ignore[operator]
+        whole = {}
+        if self.running is not None and self.running.indexed:  # every process has a part of it
+            whole = {"loss": self.running.whole_state()}
         if rank() == 0:
-            state = self.state()
-            save_state(self.plan.checkpoint, state if whole is None else {**state, "loss": whole})
+            save_state(self.plan.checkpoint, {**self.state(), **whole})
 
     # --- running ---------------------------------------------------------------------------------
 
@@ -215,13 +216,13 @@ class _Run:
         plan = self.plan
         self.tell(Started(plan.phase, self.epoch, plan.epochs, self.batches.count(), resumed))
         cuda = [self.device] if self.device.type == "cuda" else []
-        reason = None
+        reason, finished = None, True
         with torch.random.fork_rng(devices=cuda), interruptions() as interrupted:
             while reason is None:
                 reason = self.ended()
                 if reason is None:
                     reason = self.one_epoch(interrupted)
-        finished = not reason.startswith("interrupted")
+                    finished = reason is None
         if finished:
             self.save()
         if self.best is not None:
@@ -274,24 +275,25 @@ class _Run:
 
     def refresh(self) -> None:
         """Let the loss take its thresholds from all rows in memory, in evaluation mode."""
-        rows = self.batches.held()
-        if rows is None or not getattr(self.loss, "refreshes", False):
+        rows = self.batches.in_memory()
+        if rows is None or self.running is None or not self.running.refreshes:
             return
         outputs = evaluate_outputs(self.model, rows.inputs)
-        self.loss.refresh(outputs, rows.target, weight=rows.weight, group=rows.group)  # type: ignore[operator]
+        self.running.refresh(outputs, rows.target, weight=rows.weight, group=rows.group)
 
-    def one_step(self, rows: Any) -> None:
-        more = {"row": rows.index} if getattr(self.loss, "indexed", False) else {}
+    def one_step(self, rows: TrainingRows) -> None:
+        running = self.running
+        numbers = {"row": rows.index} if running is not None and running.indexed else {}
         value = self.loss(
-            self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group, **more
+            self.outer(rows.inputs), rows.target, weight=rows.weight, group=rows.group, **numbers
         )
         value.backward()
         steps = self.plan.epochs * self.batches.count()
         self.plan.solver.step(self.optimiser, self.step, steps)
-        if getattr(self.loss, "follows", False):
+        if running is not None and running.follows:
             with torch.no_grad():
-                self.loss.follow(self.model(rows.inputs))  # type: ignore[operator]
-        self.losses.append(value.detach())  # type: ignore[arg-type]  read when the epoch ends
+                running.follow(self.model(rows.inputs))
+        self.losses.append(value.detach())  # read when the epoch ends
         self.step += 1
         self.place += 1
         if self.place % 64 == 0:
@@ -304,8 +306,8 @@ class _Run:
         if self.judge is not None:
             self.model.eval()
             judged = _agreed(self.judge(self.model) if rank() == 0 else None)
-        known = None if self.best is None else self.best["rank"]
-        better = judged is None or known is None or judged.rank > tuple(known)
+        best_rank = None if self.best is None else self.best["rank"]
+        better = judged is None or best_rank is None or judged.rank > tuple(best_rank)
         if better:
             self.best = {
                 "model": copied(self.model.state_dict()),
@@ -314,8 +316,8 @@ class _Run:
                 "shown": {} if judged is None else judged.shown,
             }
         shown = {} if judged is None else judged.shown
-        if getattr(self.loss, "settles", False):
-            shown = {**shown, **self.loss.shown()}  # type: ignore[operator]
+        if self.running is not None:
+            shown = {**shown, **self.running.shown()}
         row = {"phase": self.plan.phase, "epoch": self.epoch, "loss": mean, **shown, "best": better}
         self.history.append(row)
         self.tell(EpochDone(self.plan.phase, self.epoch, mean, shown, better, seconds))
@@ -334,7 +336,7 @@ def _agreed(judged: EpochVerdict | None) -> EpochVerdict | None:
     return box[0]
 
 
-def _mean(losses: list[Any]) -> float:
+def _mean(losses: Sequence[float | Tensor]) -> float:
     return math.fsum(float(x) for x in losses) / max(len(losses), 1)
 
 
@@ -355,7 +357,7 @@ def interruptions() -> Iterator[Callable[[], bool]]:
         return
     before = signal.SIG_DFL if before is None else before  # set by something other than Python
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: object) -> None:
         caught.append(number)
         signal.signal(signal.SIGINT, before)
 
@@ -366,7 +368,7 @@ def interruptions() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def evaluate_outputs(model: nn.Module, inputs: Any, size: int = 65536) -> Tensor:
+def evaluate_outputs(model: nn.Module, inputs: Tensor, size: int = 65536) -> Tensor:
     """A model's outputs on rows in memory, in evaluation mode, in chunks."""
     was = model.training
     model.eval()

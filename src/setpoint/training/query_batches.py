@@ -60,12 +60,12 @@ class ByQuery(Batches):
         if self.queries < 1:
             raise DataError(f"a batch of {self.queries} queries is empty; take 1 or more")
         sizes = torch.unique(codes, return_counts=True)[1]
-        made = {
+        derived = {
             "order": torch.argsort(codes, stable=True),
             "sizes": sizes,
             "starts": torch.cumsum(sizes, 0) - sizes,
         }
-        for name, value in made.items():
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
         least, world = len(sizes) // self.count(), self.share[1]
         if least < world:

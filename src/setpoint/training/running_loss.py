@@ -7,25 +7,28 @@ totals and whose gradient is
 
 The totals that price a batch do not hold the batch itself, so the gradient is unbiased at every
 batch size, and a batch that comes in n parts gives the same gradient as the whole. They forget:
-after ``memory`` further rows a row counts 1/e. A program that keeps something for each row is
-*exact*: it says by how much a batch changes the totals of all rows, and nothing is forgotten.
+after ``memory`` further rows a row counts 1/e. A program that keeps something for each row says by
+how much a batch changes the totals of all rows, and nothing is forgotten.
 """
 
 from __future__ import annotations
 
 import logging
-import math
+from collections.abc import Callable, Mapping
 from operator import is_not
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import exponential, inverse, where, whole
+from setpoint._core.arrays import assign, exponential, inverse, where, total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint.programs import Priced, StreamProgram
+from setpoint._core.options import number, whole
+from setpoint.programs import GathersRows, KeepsRows, Priced, StreamProgram, TracksThresholds
 from setpoint.training.distributed import Processes, gathered, summed, world_size
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 # A value and a gradient that were computed apart, as one scalar to go backward from.
 
@@ -57,28 +60,29 @@ class _Attach(torch.autograd.Function):
         return (ctx.saved_tensors[0] * scale[0]).to(dtype).view(shape), None, None
 
 
-# What a running loss refuses when it is made.
+logger = logging.getLogger("setpoint")
+
+Groups = Tensor | Mapping[str, Tensor] | None  #: codes of the group columns, of one or by name
+Buffers = dict[str, Tensor]
+MOVING = ("totals", "prices", "multipliers")  #: the buffers that every step moves
+#: calls before the totals are looked at: enough to know the share of batches without a class to a
+#: few percent
+CALLS_BEFORE_NOTICES = 100
 
 
-def check_options(program: StreamProgram, memory: Any, warmup: Any, accumulate: Any) -> None:
-    """Refuse options that mean nothing, or that the program cannot be run with."""
-    if not is_real(memory) or not 0 <= memory < math.inf:
-        raise KindError(f"memory={memory!r}: a number of rows, 0 or more")
-    if not is_real(warmup) or not 0 <= warmup < math.inf or warmup != int(warmup):
-        raise KindError(f"warmup={warmup!r}: a whole number of steps, 0 or more")
-    if not is_real(accumulate) or not 1 <= accumulate < math.inf or accumulate % 1:
-        raise KindError(f"accumulate={accumulate!r}: a whole number, 1 or more")
+def check_options(program: StreamProgram, memory: float, accumulate: int) -> None:
+    """Refuse options that the program cannot be run with."""
     if accumulate > 1 and not memory:
         raise KindError(
             f"accumulate={accumulate} needs running totals: a part of a batch cannot be priced at "
             "totals that are not there yet; leave memory as it is"
         )
-    if accumulate > 1 and program.together:
+    if accumulate > 1 and isinstance(program, TracksThresholds) and program.needs_whole_batch:
         raise KindError(
             f'accumulate={accumulate}: correction="soft" and pool=0 take thresholds from a '
             "whole batch; leave accumulate at 1, or correction and pool as they are"
         )
-    if not program.exact:
+    if not isinstance(program, KeepsRows):
         return
     if not memory:
         raise KindError(
@@ -92,18 +96,26 @@ def check_options(program: StreamProgram, memory: Any, warmup: Any, accumulate: 
         )
 
 
-logger = logging.getLogger("setpoint")
-
-Held = dict[str, Tensor]
-EVERY = 100  #: calls before the totals are looked at
-
-
 class LossWatch:
     """Calls so far, and the totals once noted down to be looked at. No part of the loss's state."""
 
     def __init__(self) -> None:
-        self.turn = 0
+        self.calls = 0
         self.noted: tuple[Tensor, ...] = ()
+
+
+class BatchTotals(NamedTuple):
+    """A batch as measured: sums over its rows, of all processes where the loss is shared.
+
+    ``totals`` Σ wᵢ c(zᵢ), ``base`` Σ wᵢ of the base loss, ``mass`` Σ wᵢ, ``count`` the number of
+    rows, ``memory`` what ``pull`` wants to remember.
+    """
+
+    totals: Any
+    base: Any
+    mass: Any
+    count: Any
+    memory: Any
 
 
 class RunningLoss(nn.Module):
@@ -116,7 +128,7 @@ class RunningLoss(nn.Module):
     program : StreamProgram
     memory : float
         Rows after which a row counts 1/e in the running totals. 0: every batch is priced at its own
-        totals, which is biased for small batches. Of no account where the program is exact.
+        totals, which is biased for small batches. Not used where the program keeps rows.
     warmup : int
         Steps of the program's base loss alone, while totals are gathered; at least the first step
         is one unless ``memory`` is 0.
@@ -129,7 +141,7 @@ class RunningLoss(nn.Module):
     Attributes
     ----------
     totals : torch.Tensor
-        Running totals Σ wᵢ c(zᵢ), fading; float64 and of all rows where the program is exact.
+        Running totals Σ wᵢ c(zᵢ), fading; float64 and of all rows where the program keeps rows.
     multipliers : torch.Tensor
         One per constraint.
     steps : torch.Tensor
@@ -143,6 +155,8 @@ class RunningLoss(nn.Module):
     steps: Tensor
     seen: Tensor
     _program: StreamProgram
+    _tracker: TracksThresholds | None
+    _row_keeper: KeepsRows | None
 
     def __init__(
         self,
@@ -151,15 +165,21 @@ class RunningLoss(nn.Module):
         memory: float = 8192,
         warmup: int = 1,
         accumulate: int = 1,
-        process_group: Any = None,
+        process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
-        check_options(program, memory, warmup, accumulate)
+        self.memory = number("memory", memory, 0, error=KindError)
+        self.warmup = whole("warmup", warmup, 0, floats=True, error=KindError)
+        self.accumulate = whole("accumulate", accumulate, 1, floats=True, error=KindError)
+        check_options(program, self.memory, self.accumulate)
         self.program = program
-        self.memory, self.warmup, self.accumulate = float(memory), int(warmup), int(accumulate)
         self.process_group = process_group
+        # found without the search through submodules, which costs as much as a small sum
+        self.__dict__["_program"] = program
+        self.__dict__["_tracker"] = program if isinstance(program, TracksThresholds) else None
+        self.__dict__["_row_keeper"] = program if isinstance(program, KeepsRows) else None
         zero = torch.zeros(program.shape)
-        self.register_buffer("totals", zero.double() if program.exact else zero)
+        self.register_buffer("totals", zero.double() if self._row_keeper else zero)
         self.register_buffer("prices", zero.clone())
         self.register_buffer("multipliers", program.start.clone())
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
@@ -168,20 +188,18 @@ class RunningLoss(nn.Module):
             self.register_buffer("pending", zero.clone())
             self.register_buffer("parts", torch.zeros((), dtype=torch.long))  # so far
             self.register_buffer("size", torch.zeros((), dtype=torch.long))  # their rows
-        self.__dict__["_program"] = program  # found without the search through submodules
         self._constrained = program.start.numel() > 0
-        self._kept = ("totals", "prices", "multipliers")[: 3 if self._constrained else 2]
         self._watch = LossWatch()
         self._views: Any = [], []
 
     def forward(
         self,
         outputs: Tensor,
-        target: Any,
+        target: Tensor,
         *,
-        weight: Any = None,
-        group: Any = None,
-        row: Any = None,
+        weight: Tensor | None = None,
+        group: Groups = None,
+        row: Tensor | None = None,
     ) -> Tensor:
         """The loss on a batch: a scalar, finite for every finite input.
 
@@ -195,129 +213,136 @@ class RunningLoss(nn.Module):
         return self._loss(outputs, target, weight, group, row)
 
     def _loss(
-        self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any = None
+        self,
+        outputs: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        group: Groups,
+        row: Tensor | None,
     ) -> Tensor:
         program, world = self._program, world_size(self.process_group)
-        if world > 1 and program.gathers:
-            own, (everyone, target, weight) = gathered(
-                [outputs, target, weight], self.process_group
-            )
+        own = None  # where this process's rows lie among those of all
+        if world > 1 and isinstance(program, GathersRows):
+            columns = [outputs, target, weight]
+            own, (everyone, target, weight) = gathered(columns, self.process_group)
             rows = program.rows(everyone, target, weight, None)
         else:
-            own, rows = None, program.rows(outputs, target, weight, group)
+            rows = program.rows(outputs, target, weight, group)
         if not torch.compiler.is_compiling():
             self._look(rows)
-        if program.indexed and self.training:
+        if self.training and self._row_keeper is not None:
             on = self.steps >= max(self.warmup, 1)
-            program.place(rows, row, self._exchange(), self.prices, on)
-        if program.settles and self.training:
-            program.settle(rows, self.steps, self._exchange(), not self.memory)
-        value, gradient = self._advance(rows, world)
+            self._row_keeper.place(rows, row, self._exchange(), self.prices, on)
+        if self.training and self._tracker is not None:
+            self._tracker.settle(rows, self.steps, self._exchange(), not self.memory)
+        value, gradient = self._step(rows, world)
         return attached(outputs, value, gradient if own is None else gradient[own])
 
     def _exchange(self) -> Processes | None:
         return Processes(self.process_group) if world_size(self.process_group) > 1 else None
 
+    # --- what a program keeps beside the totals ---------------------------------------------------
+
     @property
     def indexed(self) -> bool:
         """Whether it keeps something for each row and asks for ``row``."""
-        return self._program.indexed
+        return self._row_keeper is not None
 
     def whole_state(self) -> dict[str, Any]:
         """``state_dict``, with what is shared out over processes put together.
 
         Every process must call it at once. It can be loaded by any number of processes.
         """
-        more = self._program.gathered(self._exchange()) if self._program.indexed else {}
-        return {**self.state_dict(), **{f"program.{name}": x for name, x in more.items()}}
-
-    @property
-    def settles(self) -> bool:
-        """Whether thresholds follow the rows, and ``shown`` has something to show."""
-        return self._program.settles
+        if self._row_keeper is None:
+            return self.state_dict()
+        rest = self._row_keeper.gathered(self._exchange())
+        return {**self.state_dict(), **{f"program.{name}": x for name, x in rest.items()}}
 
     @property
     def refreshes(self) -> bool:
         """Whether ``refresh`` has something to do."""
-        return self._program.refreshes
+        return self._tracker is not None and self._tracker.refreshes
 
     @property
     def follows(self) -> bool:
         """Whether ``follow`` wants the last batch's outputs after each step."""
-        return self._program.follows
+        return self._tracker is not None and self._tracker.follows
 
     def refresh(
-        self, outputs: Tensor, target: Any, *, weight: Any = None, group: Any = None
+        self,
+        outputs: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        group: Groups = None,
     ) -> None:
         """Set thresholds anew from many rows at once, by outputs of a model in evaluation mode."""
-        rows = self._program.rows(outputs.detach(), target, weight, group)
-        self._program.refresh(rows, self._exchange())
+        if self._tracker is not None:
+            rows = self._program.rows(outputs.detach(), target, weight, group)
+            self._tracker.refresh(rows, self._exchange())
 
     def follow(self, outputs: Tensor) -> None:
         """Move thresholds by what the optimiser's step did to the last batch's outputs."""
-        self._program.follow(outputs, self._exchange())
+        if self._tracker is not None:
+            self._tracker.follow(outputs, self._exchange())
 
     def shown(self) -> dict[str, Any]:
         """What a history should show beside the loss, such as thresholds."""
-        return self._program.shown(self.totals)
+        return {} if self._tracker is None else self._tracker.shown()
 
-    def _advance(self, rows: Any, world: int) -> tuple[Any, Tensor]:
+    # --- one step: measure, price, pull, keep -----------------------------------------------------
+
+    def _step(self, rows: Any, world: int) -> tuple[Any, Tensor]:
         """Price the batch and move the totals; the loss and its gradient in the outputs."""
         # buffers are taken from their dictionary, since a module's attributes are slow to find;
         # on the host ``small`` gives an array that shares the buffer's memory
-        program, small, held = self._program, rows.small, cast(Held, self._buffers)
-        step = held["steps"]
-        totals, kept = program.measure(rows, step)
+        program, small, buffers = self._program, rows.small, cast(Buffers, self._buffers)
+        batch = self._measure(rows, world)
+        per_row = inverse(batch.mass)
+        step = buffers["steps"]
+        steps = small(step)
+        state = self._state(rows.host)
+        totals, prices, multipliers = state
+        if self.training and self.memory:
+            on = (steps >= max(self.warmup, 1)) * 1.0
+            totals_now, fading, complete = self._joined(batch, totals, steps, small)
+            at = totals_now * inverse(program.whole(totals_now))
+            if self._row_keeper is not None and not rows.host:
+                at = at.to(rows.logits.dtype)
+            priced = program.price(at, multipliers)
+        else:  # at the batch's own totals, which price itself
+            on = (steps >= self.warmup) * 1.0 if self.training else 1.0 + 0 * per_row
+            totals_now, fading, complete = batch.totals, 0.0, True
+            priced = program.price(batch.totals * per_row, multipliers)
+            prices = priced.prices
+        gradient = program.pull(rows, batch.memory, prices, on, step, per_row * world)
+        if self.training:
+            share = on * (1 - fading)
+            self._keep(state, totals_now, priced, share, complete, batch.base)
+            assign(step, steps + complete)
+            if self._watch.calls <= CALLS_BEFORE_NOTICES:
+                assign(buffers["seen"], small(buffers["seen"]) + program.presence(batch.totals))
+        return program.value(priced, batch.base * per_row, on), gradient
+
+    def _measure(self, rows: Any, world: int) -> BatchTotals:
+        """The sums of a batch, over all processes."""
+        program = self._program
+        totals, memory = program.measure(rows, self._buffers["steps"])
         base = program.base(rows)
         mass, count = program.mass(rows)
-        if world > 1 and not program.gathers:
+        if world > 1 and not isinstance(program, GathersRows):
             totals, base, mass, count = summed(
                 [totals, base, mass, count], rows.logits, self.process_group
             )
-        per_row = inverse(mass)
-        steps = small(step)
-        old = self._state(rows.host)
-        multipliers = old[2] if self._constrained else old[0][0, :0]
-        if not self.training:
-            on = 1.0 + 0 * per_row
-            priced = program.price(totals * per_row, multipliers)
-            gradient = program.pull(rows, kept, priced.prices, on, step, per_row * world)
-            return program.value(priced, base * per_row, on), gradient
-        if self.memory:
-            on = (steps >= max(self.warmup, 1)) * 1.0
-            gradient = program.pull(rows, kept, old[1], on, step, per_row * world)
-            if program.exact:  # multipliers rest while rows come by for the first time
-                known = (steps * count >= program.population) * 1.0
-                fading, last = 1 - known * count / program.population, True
-                new = totals + old[0]
-            elif self.accumulate == 1:
-                fading, last = exponential(-count / self.memory), True
-                new = totals + old[0] * fading
-            else:
-                new, fading, last = self._joined(small, totals, old[0], count)
-            at = new * inverse(program.whole(new))
-            if program.exact and not rows.host:
-                at = at.to(rows.logits.dtype)
-            priced = program.price(at, multipliers)
-        else:
-            on = (steps >= self.warmup) * 1.0
-            priced = program.price(totals * per_row, multipliers)
-            gradient = program.pull(rows, kept, priced.prices, on, step, per_row * world)
-            new, fading, last = totals, 0.0, True
-        self._keep(old, new, priced, on * (1 - fading), last, base)
-        _set(step, steps + last)
-        if self._watch.turn <= EVERY:
-            _set(held["seen"], small(held["seen"]) + program.presence(totals))
-        return program.value(priced, base * per_row, on), gradient
+        return BatchTotals(totals, base, mass, count, memory)
 
-    def _state(self, host: bool) -> Any:
+    def _state(self, host: bool) -> list[Any]:
         """Totals, prices and multipliers; on the host as arrays that share the buffers' memory."""
-        held = cast(Held, self._buffers)
-        buffers = [held[name] for name in self._kept]
+        buffers = [cast(Buffers, self._buffers)[name] for name in MOVING]
         if not host:
             return buffers
-        known, views = self._views
-        if len(known) != len(buffers) or any(map(is_not, known, buffers)):
+        seen, views = self._views
+        if len(seen) != len(buffers) or any(map(is_not, seen, buffers)):
             views = [buffer.numpy() for buffer in buffers]
             self._views = buffers, views
         return views
@@ -326,37 +351,44 @@ class RunningLoss(nn.Module):
         """A copy takes arrays of its own buffers."""
         return {**self.__dict__, "_views": ([], [])}
 
-    def _joined(self, small: Any, totals: Any, old: Any, count: Any) -> tuple[Any, Any, Any]:
-        """The totals with the parts so far, what is left of the old ones, and whether to move."""
-        held = cast(Held, self._buffers)
-        pending, parts, size = (held[name] for name in ("pending", "parts", "size"))
-        finite = whole(totals)
+    def _joined(
+        self, batch: BatchTotals, totals: Any, steps: Any, small: Callable[[Any], Any]
+    ) -> tuple[Any, Any, Any]:
+        """Running totals with the batch, what is left of the old ones, and whether to move."""
+        if self._row_keeper is not None:  # nothing is forgotten
+            return batch.totals + totals, self._row_keeper.fading(steps, batch.count), True
+        if self.accumulate == 1:
+            fading = exponential(-batch.count / self.memory)
+            return batch.totals + totals * fading, fading, True
+        buffers = cast(Buffers, self._buffers)
+        finite = total(batch.totals)
         good = finite - finite == 0  # a part that is not finite counts as a part without rows
-        batch = small(pending) + where(good, totals, 0.0)
-        part, rows = small(parts) + 1, small(size) + where(good, count, 0.0)
-        last = part >= self.accumulate
-        going = 1 - last * 1
-        for buffer, value in ((pending, batch), (parts, part), (size, rows)):
-            _set(buffer, value * going)
-        fading = exponential(-rows / (0 * batch.sum() + self.memory))
-        return batch + old * fading, fading, last
+        pending = small(buffers["pending"]) + where(good, batch.totals, 0.0)
+        parts = small(buffers["parts"]) + 1
+        size = small(buffers["size"]) + where(good, batch.count, 0.0)
+        complete = parts >= self.accumulate
+        going = 1 - complete * 1
+        for name, value in (("pending", pending), ("parts", parts), ("size", size)):
+            assign(buffers[name], value * going)
+        fading = exponential(-size / (0 * pending.sum() + self.memory))
+        return pending + totals * fading, fading, complete
 
     def _keep(
-        self, old: Any, totals: Any, priced: Priced, share: Any, last: Any, base: Any
+        self, state: list[Any], totals: Any, priced: Priced, share: Any, complete: Any, base: Any
     ) -> None:
         """Take totals, prices and multipliers over, unless the batch was not finite."""
-        finite = whole(priced.prices)
-        if not self._program.exact:  # whose totals are finite, and must follow what it keeps
+        finite = total(priced.prices)
+        if self._row_keeper is None:  # whose totals are finite, and must follow what it keeps
             finite = finite + 0 * base
-        good = (finite - finite == 0) & last
+        good = (finite - finite == 0) & complete
         new = [totals, priced.prices]
         if self._constrained:
-            new.append(self._program.ascend(old[2], priced.violations, share))
+            new.append(self._program.ascend(state[2], priced.violations, share))
         if isinstance(good, Tensor):
-            new = [torch.where(good, x, y) for x, y in zip(new, old, strict=True)]
+            new = [torch.where(good, x, y) for x, y in zip(new, state, strict=False)]
         elif not good:
             return
-        for buffer, value in zip(old, new, strict=True):
+        for buffer, value in zip(state, new, strict=False):  # no multipliers, nothing to move
             buffer[...] = value
 
     # --- what a user should know ------------------------------------------------------------------
@@ -367,16 +399,16 @@ class RunningLoss(nn.Module):
         The totals are copied to the host without waiting and read at a later call.
         """
         watch = self._watch
-        if watch.turn == 0:
+        if watch.calls == 0:
             self._program.check(rows)
         if not self.training:
             return
-        watch.turn += 1
-        if watch.turn == EVERY + 1:
+        watch.calls += 1
+        if watch.calls == CALLS_BEFORE_NOTICES + 1:
             watch.noted = tuple(x.to("cpu", non_blocking=True) for x in (self.totals, self.seen))
-        elif watch.turn == 2 * EVERY:
+        elif watch.calls == 2 * CALLS_BEFORE_NOTICES:
             totals, seen = watch.noted
-            for sentence in self.program.notices(totals, 1 - seen / EVERY):
+            for sentence in self.program.notices(totals, 1 - seen / CALLS_BEFORE_NOTICES):
                 logger.warning(sentence)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
@@ -388,14 +420,8 @@ class RunningLoss(nn.Module):
                 new = module._buffers[name]
                 if new is None:
                     continue
-                kept = module is self and name == "totals" and self._program.exact
-                if new.dtype in (torch.float16, torch.bfloat16) or kept:
+                exact = module is self and name == "totals" and self._row_keeper is not None
+                if new.dtype in (torch.float16, torch.bfloat16) or exact:
                     module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
 
-
-def _set(buffer: Tensor, value: Any) -> None:
-    if isinstance(value, Tensor):
-        buffer.copy_(value)
-    else:
-        buffer.numpy()[...] = value

@@ -214,7 +214,7 @@ def test_totals_are_those_of_the_table(name, batches, seed, weighted, double, br
         noise = torch.randn(len(part), generator=rng)  # a row mentioned twice has two logits
         logits = (z[part] + noise).to(torch.float64 if double else torch.float32)
         if k == 0:
-            loss._watch.turn = 1  # the first batch is checked, and may not hold NaN
+            loss._watch.calls = 1  # the first batch is checked, and may not hold NaN
         if broken and k % 2:
             logits[0] = float("nan")
         loss(logits, y[part], row=part, **some(more, part))
@@ -467,10 +467,10 @@ def test_rows_are_asked_for_and_checked():
         ({"rate_s": -0.1}, "rate_s=-0.1"),
         ({"steps": 0}, "steps=0"),
         ({"regulariser": "trimm"}, "did you mean trim"),
-        ({"relation": "less"}, "relation='less'"),
+        ({"relation": "less"}, 'relation="less"'),
         ({"table": 3}, "table=3"),
         ({"multipliers": [1, 2]}, "2 numbers for 1 constraints"),
-        ({"multipliers": "1"}, "multipliers='1'"),
+        ({"multipliers": "1"}, 'multipliers="1"'),
     ],
 )
 def test_options_are_checked(options, words):

@@ -81,9 +81,9 @@ def _are_numbers(series: pd.Series, inferred: str, name: str) -> bool:
     if inferred in _TIMES:
         raise _is_time(name, _row(series, present[0]) if len(present) else None)
     kinds = {type(cells[i]) for i in present}
-    known = {kind for kind in kinds if issubclass(kind, str | pd.Interval) or _is_number(kind)}
-    for i in present if kinds - known else ():
-        if type(cells[i]) not in known:
+    named = {kind for kind in kinds if issubclass(kind, str | pd.Interval) or _is_number(kind)}
+    for i in present if kinds - named else ():
+        if type(cells[i]) not in named:
             raise _strange(cells[i], _row(series, i), name)
     return all(map(_is_number, kinds))
 
@@ -124,10 +124,10 @@ def levels(series: pd.Series, name: str) -> Levels:
     from pandas.api import types
 
     if isinstance(series.dtype, pd.CategoricalDtype):
-        codes, found = series.cat.codes.to_numpy(), list(series.cat.categories)
+        codes, values = series.cat.codes.to_numpy(), list(series.cat.categories)
     elif isinstance(series.dtype, pd.StringDtype):
         codes, uniques = pd.factorize(series.array)
-        found = list(uniques)
+        values = list(uniques)
     else:
         is_numeric(series, name)  # only to refuse what has no text
         cells = _objects(series)
@@ -135,9 +135,9 @@ def levels(series: pd.Series, name: str) -> Levels:
             # Not factorized as they are: to a hash table 1 and True are one key.
             cells = np.array([None if pd.isna(v) else text(v) for v in cells], dtype=object)
         codes, uniques = pd.factorize(cells)
-        found = list(uniques)
+        values = list(uniques)
     # Two values may have one text (1 and "1"): they are one level.
-    merged, texts = pd.factorize(np.array([*map(text, found), ""], dtype=object)[:-1])
+    merged, texts = pd.factorize(np.array([*map(text, values), ""], dtype=object)[:-1])
     return Levels(np.append(merged, -1)[codes], tuple(map(str, texts)))
 
 
@@ -215,8 +215,8 @@ def levels_of(series: pd.Series, name: str) -> Levels:
     )
     if not is_text:
         return levels(series, name)
-    codes, found = pd.factorize(series.array)
-    return Levels(codes, tuple(np.asarray(found, dtype=object)))
+    codes, values = pd.factorize(series.array)
+    return Levels(codes, tuple(np.asarray(values, dtype=object)))
 
 
 # Numbers written as texts: ``12.5``, ``-3``, ``1e-4``, ``1,234`` and ``1,234,567.8``.

@@ -147,16 +147,16 @@ def fit_category(
     name: str, column: Levels, weights: np.ndarray | None, max_levels: int, min_count: float
 ) -> tuple[Category, tuple[str, ...]]:
     """Choose the levels that get a column of their own; say so where not all of them do."""
-    seen = column.codes >= 0
-    codes = column.codes[seen]
+    has_level = column.codes >= 0
+    codes = column.codes[has_level]
     counts = np.bincount(
-        codes, None if weights is None else weights[seen], minlength=len(column.texts)
+        codes, None if weights is None else weights[has_level], minlength=len(column.texts)
     )
     occurs = np.bincount(codes, minlength=len(column.texts)) > 0  # categories may be declared only
     ranked = sorted((-counts[k], column.texts[k]) for k in np.flatnonzero(occurs))
     frequent = [level for count, level in ranked if -count >= min_count]
     levels = tuple(sorted(frequent[:max_levels]))
-    category = Category(name, levels, other=len(levels) < len(ranked), missing=not seen.all())
+    category = Category(name, levels, other=len(levels) < len(ranked), missing=not has_level.all())
     return category, _notes(category, len(ranked), len(frequent), min_count)
 
 
@@ -165,9 +165,9 @@ def _notes(category: Category, many: int, frequent: int, min_count: float) -> tu
     shared = f'share the column "{category.name} (other)"'
     if frequent == 0 and many > 1:
         return (f"{where}, none of them in {min_count:g} rows: all {shared}.",)
-    kept = len(category.levels)
-    if frequent > kept:
-        return (f"{where}; the {kept} most frequent have their own columns, the rest {shared}.",)
+    levels = len(category.levels)
+    if frequent > levels:
+        return (f"{where}; the {levels} most frequent have their own columns, the rest {shared}.",)
     return ()
 
 

@@ -159,12 +159,12 @@ def _number(name: str, series: pd.Series, keep: bool) -> tuple[Column, list[str]
         refuse_infinite(x, name, series.index)
     missing = np.isnan(x) if x.dtype.kind == "f" else np.zeros(0, dtype=bool)
     whole = types.is_integer_dtype(series.dtype) or types.infer_dtype(series) == "integer"
-    known = x[~missing] if missing.any() else x
-    low = known.min() if len(known) else 0
-    distinct = 0 if not len(known) else 1 if low == known.max() else 2
+    present = x[~missing] if missing.any() else x
+    low = present.min() if len(present) else 0
+    distinct = 0 if not len(present) else 1 if low == present.max() else 2
     why = _no_news(distinct, bool(missing.any()), [low])
     return _ignored(
-        Column(name, "number"), why or (_id_numbers(name, known) if whole else ""), keep
+        Column(name, "number"), why or (_id_numbers(name, present) if whole else ""), keep
     )
 
 
@@ -185,82 +185,83 @@ def _id_numbers(name: str, x: np.ndarray) -> str:
     return ""
 
 
-def _texts(name: str, series: pd.Series, held: Levels, keep: bool) -> tuple[Column, list[str]]:
+def _texts(name: str, series: pd.Series, levels: Levels, keep: bool) -> tuple[Column, list[str]]:
     import pandas as pd
     from pandas.api import types
 
-    counts = np.bincount(held.codes[held.codes >= 0], minlength=len(held.texts))
-    held, counts = _occurring(held, counts)
+    counts = np.bincount(levels.codes[levels.codes >= 0], minlength=len(levels.texts))
+    levels, counts = _occurring(levels, counts)
     category = Column(name, "category")
-    why = _no_news(len(counts), bool((held.codes < 0).any()), held.texts)
+    why = _no_news(len(counts), bool((levels.codes < 0).any()), levels.texts)
     if why or isinstance(series.dtype, pd.CategoricalDtype | pd.IntervalDtype):
-        why = why or _id_texts(name, held.texts, counts)
+        why = why or _id_texts(name, levels.texts, counts)
         return _ignored(category, why, keep)
-    found = _written_numbers(name, held, counts, keep) or _written_dates(name, held, counts, keep)
-    if found:
-        return found
+    for read_as in (_written_numbers, _written_dates):
+        column_and_notes = read_as(name, levels, counts, keep)
+        if column_and_notes is not None:
+            return column_and_notes
     notes = []
     if types.infer_dtype(series, skipna=True).startswith("mixed"):
         notes.append(f'column "{name}" mixes numbers and texts; all are taken as texts.')
-    if likely(held.texts) == "points":
+    if likely(levels.texts) == "points":
         notes.append(
-            f'column "{name}" is taken as texts: in "{held.texts[0]}" the day may be the month; '
+            f'column "{name}" is taken as texts: in "{levels.texts[0]}" the day may be the month; '
             'write dates as "2024-05-31".'
         )
-    why = _free_text(held.texts, counts) or _id_texts(name, held.texts, counts)
-    column, said = _ignored(category, why, keep)
-    return column, notes + said
+    why = _free_text(levels.texts, counts) or _id_texts(name, levels.texts, counts)
+    column, sentences = _ignored(category, why, keep)
+    return column, notes + sentences
 
 
-def _occurring(held: Levels, counts: np.ndarray) -> tuple[Levels, np.ndarray]:
+def _occurring(levels: Levels, counts: np.ndarray) -> tuple[Levels, np.ndarray]:
     """Only the levels that occur: categories may be declared only."""
     if counts.all():
-        return held, counts
+        return levels, counts
     there = np.flatnonzero(counts)
     place = np.full(len(counts) + 1, -1)
     place[there] = np.arange(len(there))
-    return Levels(place[held.codes], tuple(held.texts[k] for k in there)), counts[there]
+    return Levels(place[levels.codes], tuple(levels.texts[k] for k in there)), counts[there]
 
 
 def _written_numbers(
-    name: str, held: Levels, counts: np.ndarray, keep: bool
+    name: str, levels: Levels, counts: np.ndarray, keep: bool
 ) -> tuple[Column, list[str]] | None:
     """A column of numbers written as texts; None if it is none."""
-    if np.isnan(numbers_of(held.texts[:40])).mean() > 0.5:
+    if np.isnan(numbers_of(levels.texts[:40])).mean() > 0.5:
         return None
-    numbers = numbers_of(held.texts)
+    numbers = numbers_of(levels.texts)
     wrong = np.isnan(numbers)
     if counts[~wrong].sum() < SHARE * counts.sum() or wrong.sum() > MARKS:
         return None
-    if any(map(is_code, held.texts)):
+    if any(map(is_code, levels.texts)):
         return None
-    refuse_infinite(np.append(numbers, np.nan)[held.codes], name, range(len(held.codes)))
-    known = numbers[~wrong]
-    marks = tuple(held.texts[k] for k in np.flatnonzero(wrong))
-    why = _no_news(len(np.unique(known)), bool(marks or (held.codes < 0).any()), known)
-    if not why and (known == np.floor(known)).all():
-        x = np.append(numbers, np.nan)[held.codes]
+    refuse_infinite(np.append(numbers, np.nan)[levels.codes], name, range(len(levels.codes)))
+    present = numbers[~wrong]
+    marks = tuple(levels.texts[k] for k in np.flatnonzero(wrong))
+    why = _no_news(len(np.unique(present)), bool(marks or (levels.codes < 0).any()), present)
+    if not why and (present == np.floor(present)).all():
+        x = np.append(numbers, np.nan)[levels.codes]
         why = _id_numbers(name, x[~np.isnan(x)])
     column, notes = _ignored(Column(name, "number", marks=marks), why, keep)
-    said = f'column "{name}" is written as text and read as numbers'
-    return column, [said + _marked(marks, int(counts[wrong].sum())), *notes]
+    sentence = f'column "{name}" is written as text and read as numbers'
+    return column, [sentence + _marked(marks, int(counts[wrong].sum())), *notes]
 
 
 def _written_dates(
-    name: str, held: Levels, counts: np.ndarray, keep: bool
+    name: str, levels: Levels, counts: np.ndarray, keep: bool
 ) -> tuple[Column, list[str]] | None:
     """A column of dates written as texts; None if it is none."""
-    way = way_of(held.texts, counts, SHARE)
+    way = way_of(levels.texts, counts, SHARE)
     if way is None:
         return None
-    dates = read(held.texts, way)
+    dates = read(levels.texts, way)
     wrong = np.isnat(dates)
     if wrong.sum() > MARKS:
         return None
-    marks = tuple(held.texts[k] for k in np.flatnonzero(wrong))
+    marks = tuple(levels.texts[k] for k in np.flatnonzero(wrong))
     column, notes = _date(Column(name, "date", way=way, marks=marks), dates, keep)
-    said = f'column "{name}" is written as text and read as dates'
-    return column, [said + _marked(marks, int(counts[wrong].sum())), *notes]
+    sentence = f'column "{name}" is written as text and read as dates'
+    return column, [sentence + _marked(marks, int(counts[wrong].sum())), *notes]
 
 
 def _marked(marks: tuple[str, ...], rows: int) -> str:
@@ -271,10 +272,10 @@ def _marked(marks: tuple[str, ...], rows: int) -> str:
 
 
 def _date(column: Column, dates: np.ndarray, keep: bool) -> tuple[Column, list[str]]:
-    known = dates[~np.isnat(dates)]
-    origin = str(known.min().astype("M8[D]")) if len(known) else "1970-01-01"
-    distinct = 0 if not len(known) else 1 if known.min() == known.max() else 2
-    why = _no_news(distinct, len(known) < len(dates), known)
+    present = dates[~np.isnat(dates)]
+    origin = str(present.min().astype("M8[D]")) if len(present) else "1970-01-01"
+    distinct = 0 if not len(present) else 1 if present.min() == present.max() else 2
+    why = _no_news(distinct, len(present) < len(dates), present)
     return _ignored(replace(column, origin=origin, clock=has_clock(dates)), why, keep)
 
 

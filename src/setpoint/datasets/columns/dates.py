@@ -49,8 +49,8 @@ def read(texts: Any, way: str) -> np.ndarray:
         first, month, last = (parts[k].str.zfill(2) for k in range(3))
         year, day = (first, last) if way == "slashes" else (last, first)
         series = year + "-" + month + "-" + day + parts[3]
-    found = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
-    return _microseconds(cast("pd.Series", found))
+    moments_read = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
+    return _microseconds(cast("pd.Series", moments_read))
 
 
 def way_of(texts: Any, weights: np.ndarray | None = None, share: float = 1.0) -> str | None:
@@ -124,22 +124,22 @@ def expand(dates: np.ndarray, origin: np.datetime64, parts: tuple[str, ...]) -> 
     [1.521   nan]
     """
     missing = np.isnat(dates)
-    known = np.where(missing, np.datetime64(0, "us"), dates)
-    days = known.astype("M8[D]")
+    present = np.where(missing, np.datetime64(0, "us"), dates)
+    days = present.astype("M8[D]")
     numbers = {
-        "year": lambda: known.astype("M8[Y]").astype(int) + 1970,
-        "month": lambda: known.astype("M8[M]").astype(int) % 12 + 1,
+        "year": lambda: present.astype("M8[Y]").astype(int) + 1970,
+        "month": lambda: present.astype("M8[M]").astype(int) % 12 + 1,
         "day of week": lambda: (days.astype(int) + 3) % 7,  # 1970 began on a Thursday
-        "hour": lambda: (known - days) // np.timedelta64(1, "h"),
-        "days": lambda: (known - origin.astype("M8[us]")) / _DAY,
+        "hour": lambda: (present - days) // np.timedelta64(1, "h"),
+        "days": lambda: (present - origin.astype("M8[us]")) / _DAY,
     }
     return [np.where(missing, np.nan, numbers[part]()) for part in parts]
 
 
 def has_clock(dates: np.ndarray) -> bool:
     """Whether any date has a time of day."""
-    known = dates[~np.isnat(dates)]
-    return bool((known != known.astype("M8[D]")).any())
+    present = dates[~np.isnat(dates)]
+    return bool((present != present.astype("M8[D]")).any())
 
 
 def moments(values: Any, what: str) -> np.ndarray:
@@ -210,8 +210,8 @@ def _of_texts(series: pd.Series, what: str) -> np.ndarray:
 
 def _has_late_day(dates: np.ndarray) -> bool:
     """Whether a day is after the twelfth, so that it cannot be a month."""
-    known = dates[~np.isnat(dates)]
-    day = (known.astype("M8[D]") - known.astype("M8[M]")).astype(int)
+    present = dates[~np.isnat(dates)]
+    day = (present.astype("M8[D]") - present.astype("M8[M]")).astype(int)
     return bool((day >= 12).any())
 
 

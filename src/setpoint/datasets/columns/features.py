@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError, Name
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, is_real, number, whole
 from setpoint._core.words import listing
 from setpoint.datasets.columns.cell_values import floats, is_numeric, levels
 from setpoint.datasets.columns.column_encoding import (
@@ -171,12 +170,10 @@ class Features:
         KindError
             If X is sparse, or a cell is neither a number nor a text.
         """
-        if tails not in TAILS:
-            raise DataError(f'tails is "{tails}"; give {" or ".join(map(repr, TAILS))}.')
-        if not isinstance(max_levels, Integral) or isinstance(max_levels, bool) or max_levels < 1:
-            raise DataError(f"max_levels is {max_levels!r}; give a whole number, at least 1.")
-        if min_count is not None and not (is_real(min_count) and min_count > 0):
-            raise DataError(f"min_count is {min_count!r}; give a positive number, or None.")
+        choice("tails", tails, TAILS, error=DataError)
+        whole("max_levels", max_levels, 1)
+        if min_count is not None:
+            number("min_count", min_count, 0, open_low=True)
         table = take(X)
         weights = _weights(sample_weight, table.rows)
         if weights is not None:
@@ -190,15 +187,17 @@ class Features:
             x = _numeric(table, j)
             if x is not None:
                 _refuse_infinite(x[:, None], (name,), table.places)
-                number = fit_number(name, x, weights, tails)
-                columns.append(number)
-                if number.sd == 0:
-                    notes.append(_one_value(number, bool(np.isnan(x).all())))
+                encoding = fit_number(name, x, weights, tails)
+                columns.append(encoding)
+                if encoding.sd == 0:
+                    notes.append(_one_value(encoding, bool(np.isnan(x).all())))
             else:
-                held = levels(table.column(j), name)
-                category, said = fit_category(name, held, weights, int(max_levels), least)
+                column_levels = levels(table.column(j), name)
+                category, sentences = fit_category(
+                    name, column_levels, weights, int(max_levels), least
+                )
                 columns.append(category)
-                notes.extend(said)
+                notes.extend(sentences)
         return cls(tuple(columns), tails, table.named, tuple(notes))
 
     @property
@@ -386,5 +385,5 @@ def _refuse_infinite(x: np.ndarray, names: Sequence[str], places: Sequence[int])
 
 
 def _one_value(number: NumberColumn, is_empty: bool) -> str:
-    held = "no value" if is_empty else f"one value only ({number.centre:g})"
-    return f'column "{number.name}" holds {held}: it is 0 in every row.'
+    content = "no value" if is_empty else f"one value only ({number.centre:g})"
+    return f'column "{number.name}" holds {content}: it is 0 in every row.'

@@ -80,11 +80,11 @@ def _written(series: pd.Series, column: Column) -> np.ndarray:
         series = series.astype(object)
     if is_numeric(series, column.name):
         return floats(series, column.name)
-    held = levels_of(series, column.name)
-    numbers = numbers_of(held.texts)
-    known = ~np.isnan(numbers) | np.isin(held.texts, column.marks)
-    _refuse(series, held.codes, known, column, "a number")
-    return np.append(numbers, np.nan)[held.codes]
+    levels = levels_of(series, column.name)
+    numbers = numbers_of(levels.texts)
+    readable = ~np.isnan(numbers) | np.isin(levels.texts, column.marks)
+    _refuse(series, levels.codes, readable, column, "a number")
+    return np.append(numbers, np.nan)[levels.codes]
 
 
 def _truths(series: pd.Series, column: Column) -> np.ndarray:
@@ -92,10 +92,10 @@ def _truths(series: pd.Series, column: Column) -> np.ndarray:
 
     if isinstance(series.dtype, np.dtype) and types.is_bool_dtype(series.dtype):
         return series.to_numpy(dtype=np.float64)
-    held = levels_of(series.astype(object), column.name)
-    numbers = np.array([_TRUTH.get(text.strip().lower(), np.nan) for text in held.texts])
-    _refuse(series, held.codes, ~np.isnan(numbers), column, "true or false")
-    return np.append(numbers, np.nan)[held.codes]
+    levels = levels_of(series.astype(object), column.name)
+    numbers = np.array([_TRUTH.get(text.strip().lower(), np.nan) for text in levels.texts])
+    _refuse(series, levels.codes, ~np.isnan(numbers), column, "true or false")
+    return np.append(numbers, np.nan)[levels.codes]
 
 
 def _dates(series: pd.Series, column: Column) -> np.ndarray:
@@ -109,25 +109,25 @@ def _dates(series: pd.Series, column: Column) -> np.ndarray:
         return np.full(len(series), np.datetime64("NaT"), dtype="M8[us]")
     if not isinstance(series.dtype, pd.StringDtype):
         series = series.astype(object)
-    held = levels_of(series, column.name)
-    read_ = read(held.texts, column.way or likely(held.texts) or "iso")
+    levels = levels_of(series, column.name)
+    read_ = read(levels.texts, column.way or likely(levels.texts) or "iso")
     if column.way != "iso" and np.isnat(read_).any():
-        read_ = np.where(np.isnat(read_), read(held.texts, "iso"), read_)
-    known = ~np.isnat(read_) | np.isin(held.texts, column.marks)
-    _refuse(series, held.codes, known, column, "a date")
-    return np.append(read_, np.datetime64("NaT"))[held.codes]
+        read_ = np.where(np.isnat(read_), read(levels.texts, "iso"), read_)
+    readable = ~np.isnat(read_) | np.isin(levels.texts, column.marks)
+    _refuse(series, levels.codes, readable, column, "a date")
+    return np.append(read_, np.datetime64("NaT"))[levels.codes]
 
 
 def _refuse(
-    series: pd.Series, codes: np.ndarray, known: np.ndarray, column: Column, wanted: str
+    series: pd.Series, codes: np.ndarray, readable: np.ndarray, column: Column, content: str
 ) -> None:
     """Raise if a cell that is there is not what the column holds."""
-    wrong = ~np.append(known, True)[codes]
+    wrong = ~np.append(readable, True)[codes]
     if wrong.any():
         i = int(wrong.argmax())
         raise DataError(
             f'column "{column.name}" is "{series.iloc[i]}" in data row {series.index[i] + 1}, '
-            f"where the rows fitted held {wanted}; give {wanted}, or leave the cell missing."
+            f"where the rows fitted held {content}; give {content}, or leave the cell missing."
         )
 
 
@@ -220,12 +220,12 @@ class Schema:
         _check_names(names, keep, drop)
         columns, notes = [], []
         for j, name in enumerate(names):
-            column, said = Column(name, "ignored", why="dropped on request"), []
+            column, sentences = Column(name, "ignored", why="dropped on request"), []
             if name not in drop:
                 series = frame.iloc[:, j].set_axis(range(rows))
-                column, said = column_of(series, name, name in keep)
+                column, sentences = column_of(series, name, name in keep)
             columns.append(column)
-            notes.extend(said)
+            notes.extend(sentences)
         schema = cls(tuple(columns), form, tuple(notes))
         if not schema.names:
             raise DataError(f"no column is of use. {' '.join(notes)}".strip())
@@ -256,8 +256,8 @@ class Schema:
 
         if self.form != "names" or not isinstance(X, pd.DataFrame):
             return ()
-        known = {column.name for column in self.columns}
-        return tuple(name for name in map(str, X.columns) if name not in known)
+        names = {column.name for column in self.columns}
+        return tuple(name for name in map(str, X.columns) if name not in names)
 
     def apply(self, X: Any, first: int = 0) -> Any:
         """The usable columns of a table.
@@ -291,13 +291,13 @@ class Schema:
         if form == "numbers":
             frame = pd.DataFrame(frame)
         rows = range(first, first + len(frame))
-        made: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for column, j in self._places(frame, form):
             values = usable(frame.iloc[:, j].set_axis(rows), column)
-            made |= zip(column.outputs, values, strict=True)
+            columns |= zip(column.outputs, values, strict=True)
         if self.form == "numbers":
-            return np.column_stack(list(made.values()))
-        return pd.DataFrame(made, index=frame.index, copy=False)
+            return np.column_stack(list(columns.values()))
+        return pd.DataFrame(columns, index=frame.index, copy=False)
 
     def _places(self, frame: pd.DataFrame, form: str) -> list[tuple[Column, int]]:
         """The columns used, each with its place in a table: by name where both have names."""
@@ -389,10 +389,10 @@ def _refuse_infinite(block: np.ndarray, first: int) -> None:
 
 
 def _check_names(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> None:
-    for what, wanted in (("keep", keep), ("drop", drop)):
-        if isinstance(wanted, str):
-            raise KindError(f'{what} is the text "{wanted}"; give a list: {what}=["{wanted}"].')
-        for name in wanted:
+    for what, listed in (("keep", keep), ("drop", drop)):
+        if isinstance(listed, str):
+            raise KindError(f'{what} is the text "{listed}"; give a list: {what}=["{listed}"].')
+        for name in listed:
             if name not in names:
                 near = nearest(name, names)
                 raise DataError(

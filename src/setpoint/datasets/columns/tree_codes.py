@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.options import whole
 from setpoint.datasets.columns.cell_values import floats, is_numeric, levels_of
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Codes:
         max_levels : int
             At least 2.
         """
-        if not isinstance(max_levels, Integral) or isinstance(max_levels, bool) or max_levels < 2:
-            raise KindError(f"max_levels={max_levels!r}: a whole number, at least 2")
+        whole("max_levels", max_levels, 2, error=KindError)
         if _is_block(X):
             return cls(tuple((f"x{j}", None) for j in range(X.shape[1])), int(max_levels))
         frame = _frame(X)
@@ -109,19 +108,19 @@ class Codes:
         kinds = [frame.dtypes.iloc[j] for j in range(len(names)) if j not in self.categorical]
         small = bool(kinds) and all(kind == np.float32 for kind in kinds)
         # By columns: each is written, and later binned by the trees, in one run of memory.
-        made = np.empty(frame.shape, dtype=np.float32 if small else np.float64, order="F")
+        numbers = np.empty(frame.shape, dtype=np.float32 if small else np.float64, order="F")
         for j, (name, levels) in enumerate(self.columns):
             series = frame.iloc[:, j].set_axis(range(len(frame)))
-            made[:, j] = (
+            numbers[:, j] = (
                 floats(series, name) if levels is None else self._coded(series, name, levels)
             )
-        return made, self.categorical
+        return numbers, self.categorical
 
     def _coded(self, series: pd.Series, name: str, levels: tuple[str, ...]) -> np.ndarray:
-        found = levels_of(series, name)
+        cells = levels_of(series, name)
         code = {level: min(k, self.max_levels - 1) for k, level in enumerate(levels)}
-        table = [code.get(text, np.nan) for text in found.texts]
-        return np.array([*table, np.nan], dtype=np.float64)[found.codes]
+        table = [code.get(text, np.nan) for text in cells.texts]
+        return np.array([*table, np.nan], dtype=np.float64)[cells.codes]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that :meth:`from_json` reads back."""
@@ -153,9 +152,9 @@ class Codes:
 
 def _ranked(series: pd.Series, name: str) -> tuple[str, ...]:
     """The levels that occur, the most frequent first, equals by name."""
-    found = levels_of(series, name)
-    counts = np.bincount(found.codes[found.codes >= 0], minlength=len(found.texts))
-    ranked = sorted((-int(counts[k]), found.texts[k]) for k in np.flatnonzero(counts))
+    cells = levels_of(series, name)
+    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.texts))
+    ranked = sorted((-int(counts[k]), cells.texts[k]) for k in np.flatnonzero(counts))
     return tuple(text for _, text in ranked)
 
 

@@ -16,10 +16,16 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import Argument, GoalError
-from setpoint.decisions.certify import examine, proves
-from setpoint.decisions.proof.margin_path import joint_power, margin_path
-from setpoint.decisions.proof.testing_order import counts_along, pure_claims, threshold_order
-from setpoint.expressions import Columns, Sweep
+from setpoint.decisions.certify import examine, population_of, proves
+from setpoint.decisions.proof.margin_path import (
+    claims_before,
+    joint_power,
+    margin_path,
+    unweighted_decisions,
+)
+from setpoint.decisions.proof.testing_order import threshold_order
+from setpoint.decisions.quantities.from_expression import claims_of
+from setpoint.expressions import Columns, Population, Sweep
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule, declared, groups_of
@@ -110,24 +116,26 @@ def _walk_thresholds(
     kind = np.asarray(columns.scores).dtype  # as the rule will compare them
     order = order.astype(kind)[np.r_[True, np.diff(order.astype(kind)) != 0]]
     sweep = Sweep(columns)
-    claims = None if columns.weight is not None else pure_claims(goal, columns)
-    if claims is None or None in claims:
+    claims = claims_of(goal, Population.of(columns, weight_bound))
+    if not all(claim.pure_rates for claim in claims):
         few = np.linspace(0, order.size - 1, min(order.size, STEPS)).round()
         order = order[np.unique(few).astype(np.int64)]
         passed = 0
         for t in order:
             rule = _at(goal, columns, float(t))
-            if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+            if not proves(claims, with_decisions(rule, columns), delta):
                 break
             passed += 1
         places = _places(sweep, order)
     else:
         places = _places(sweep, order)
         proven = np.ones(order.size, bool)
-        for r, op, asked in (claim for parts in claims for claim in parts or ()):
-            k, n = counts_along(r, sweep, places)
-            test = bounds.p_above if op == ">=" else bounds.p_below
-            proven &= (test(np.round(k), np.round(n), r.share(asked)) <= delta) & (n > 0)
+        for claim in claims:
+            test = bounds.p_above if claim.op == ">=" else bounds.p_below
+            for rate in claim.pure_rates:
+                k, n = rate.along(sweep, places)
+                p = test(np.round(k), np.round(n), rate.share(claim.asked))
+                proven &= (p <= delta) & (n > 0)
         passed = order.size if proven.all() else int(np.argmin(proven))
     merit = GoalOnRows.ground(Goal(goal.sense, goal.objective), columns).scan(sweep).merit[places]
     best = 0 if passed == 0 else passed - 1 - int(np.argmax(merit[:passed][::-1]))
@@ -167,11 +175,17 @@ def _walk_rules(
     rules = margin_path(goal, reference, kind, by, head, seed, delta, columns.size)
     if not rules:  # not even the reference rows meet it: try what comes nearest
         rules = [choose(goal, reference, kind, by, head, seed)]
-    powers = [joint_power(goal, rule, reference, delta, columns.size) for rule in rules]
+    powers = []
+    for rule in rules:
+        decided = unweighted_decisions(rule, reference)
+        claims = claims_before(goal, rule, decided)
+        powers.append(joint_power(claims, decided, delta, columns.size))
     order = rules[max(range(len(rules)), key=powers.__getitem__) :]
     passed: list[DecisionRule] = []
     for rule in order:
-        if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+        decided = with_decisions(rule, columns)
+        claims = claims_of(goal, population_of(rule, decided, weight_bound))
+        if not proves(claims, decided, delta):
             break
         passed.append(rule)
     best = _best(goal, columns, passed) if passed else order[0]

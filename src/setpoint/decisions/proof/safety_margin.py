@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from setpoint.decisions.proof.margin_path import tightened_goal
-from setpoint.decisions.proof.testing_order import counts_along, pure_claims
+from setpoint.decisions.proof.testing_order import threshold_claims
+from setpoint.decisions.quantities.from_expression import ConstraintClaim
 from setpoint.expressions import Columns, Scan, Sweep
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import DecisionRule
@@ -63,8 +64,8 @@ def cautious(
     goal = goal.lowered
     if margin == 0 or not goal.constraints:
         return choose(goal, columns, kind, by, head, seed), 0.0
-    claims = pure_claims(goal, columns) if kind == "threshold" else [None]
-    if None not in claims:
+    claims = threshold_claims(goal, columns) if kind == "threshold" else ()
+    if claims and all(claim.pure_rates for claim in claims):
         return _one_threshold(goal, columns, claims, margin)
     plain = choose(goal, columns, kind, by, head, seed)
     if not plain.feasible:
@@ -78,14 +79,16 @@ def cautious(
 
 
 def _one_threshold(
-    goal: Goal, columns: Columns, claims: list, margin: float
+    goal: Goal, columns: Columns, claims: tuple[ConstraintClaim, ...], margin: float
 ) -> tuple[DecisionRule, float]:
-    problem, sweep = GoalOnRows.meet(goal, columns), Sweep(columns)
-    scan, places = problem.scan(sweep), np.arange(sweep.size)
+    problem = GoalOnRows.meet(goal, columns)
+    sweep = Sweep(columns)
+    scan = problem.scan(sweep)
+    places = np.arange(sweep.size)
     counts = [
-        (*counts_along(r, sweep, places), op, float(r.share(asked)))
-        for parts in claims
-        for r, op, asked in parts
+        (*rate.along(sweep, places), claim.op, float(rate.share(claim.asked)))
+        for claim in claims
+        for rate in claim.pure_rates
     ]
     for share in _SHARES:
         rooms = [room_with_margin(k, n, op, b, share * margin) for k, n, op, b in counts]

@@ -258,14 +258,14 @@ def _codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
     names = [name for name, _ in cells.task.groups]
     if group is None:
         raise DataError(f"the goal speaks of {listing(names)}: pass group=, the code of each row")
-    given = group if isinstance(group, Mapping) else {names[0]: group}
+    columns = group if isinstance(group, Mapping) else {names[0]: group}
     if len(names) > 1 and not isinstance(group, Mapping):
         raise DataError(f"there are {len(names)} group columns: pass group={{name: codes}}")
     code = torch.zeros(n, dtype=torch.long, device=like.device)
     for name, values in cells.task.groups:
-        if name not in given:
+        if name not in columns:
             raise DataError(f'the goal speaks of the column "{name}": pass group={{"{name}": …}}')
-        column = _tensor(given[name], f'group "{name}"', like)
+        column = _tensor(columns[name], f'group "{name}"', like)
         wrong = f'group "{name}" must hold one code 0…{len(values) - 1} per row, shape ({n},)'
         if column.shape != (n,) or column.is_floating_point():
             raise DataError(wrong)

@@ -47,7 +47,7 @@ class Cells:
         width = 2 if task.kind == "binary" else width
         labels, side = (width, 2) if several else (1, width)
         groups = tuple(product(*(values for _, values in task.groups)))
-        made = {
+        derived = {
             "kind": task.kind,
             "several": several,
             "width": width,
@@ -56,7 +56,7 @@ class Cells:
             "groups": groups,
             "shape": (len(groups) * labels, side, side),
         }
-        for name, value in made.items():
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
     @property

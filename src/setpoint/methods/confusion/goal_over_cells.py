@@ -263,11 +263,11 @@ class Lowered(nn.Module):
         """Objective and excess of each constraint as the goal states them, mean over tables."""
         totals = cells @ self.host.count.T
         env = {leaf: totals[:, i] for i, leaf in enumerate(self.leaves)}
-        found = [
+        values = [
             float(np.mean(w.expression.read(env).value) * (w.sign if j else -self.goal.sign))
             for j, w in enumerate(self.wanted)
         ]
-        return [abs(x) if w.apart else x for x, w in zip(found, self.wanted, strict=True)]
+        return [abs(x) if w.apart else x for x, w in zip(values, self.wanted, strict=True)]
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -101,18 +101,18 @@ class EliminatedProgram(CostsProgram):
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         if self._few is None or is_tensor(multipliers):
             return super().ascend(multipliers, violations, share)
-        pace, found = self.method.rate * share, []  # the same in plain numbers
+        pace, moved = self.method.rate * share, []  # the same in plain numbers
         rows = zip(multipliers.tolist(), violations.tolist(), self._few.equal, strict=True)
         for x, v, equal in rows:
             push = _within(pace * v, 1.0)
             dearer = min(max(x * math.exp(push), CHEAPEST), DEAREST)
-            found.append(_within(x + push, DEAREST) if equal else dearer)
-        return np.array(found)
+            moved.append(_within(x + push, DEAREST) if equal else dearer)
+        return np.array(moved)
 
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
-        truncate = self.method.truncate
+        truncate = self.truncate
         if not self._margins and (truncate is None or self._few is None or not rows.flat):
             return super().pull(rows, memory, prices, on, step, scale)
         least = 0.0 if truncate is None else on * exponential(-truncate.at(rows.small(step)))

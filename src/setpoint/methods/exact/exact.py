@@ -23,13 +23,14 @@ Binary Imbalanced Classification, arXiv 2507.15240, 2025.
 
 from __future__ import annotations
 
-import math
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, whole
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
@@ -50,7 +51,7 @@ from setpoint.methods.training_hints import (
     TrainingHints,
 )
 from setpoint.programs import StreamProgram
-from setpoint.surrogates import Annealed
+from setpoint.surrogates import Annealed, Schedule
 
 FORMS = ("auto", "whole", "table", "eliminated")
 THRESHOLDS = ("trained", "fixed")
@@ -148,13 +149,13 @@ class Exact(Method):
     walks: int = 600
     starts: int = 0
     anneal: int = 1000
-    truncate: Any = None
+    truncate: float | Schedule | None = None
     dual: float = 4.0
     floor: float = 0.02
-    multipliers: Any = None
+    multipliers: Sequence[float] | None = None
     anchors: int = 20
     rows: int | None = None
-    table: Any = None
+    table: str | os.PathLike[str] | None = None
 
     name = "exact"
     summary = "memberships as variables, tied to hard decisions by an exact penalty; no smoothing"
@@ -173,25 +174,18 @@ class Exact(Method):
             ("threshold", THRESHOLDS),
             ("solver", INNER),
         ):
-            x = getattr(self, name)
-            if x not in known:
-                hint = did_you_mean(str(x), known, f"choose from {listing(known)}.")
-                raise KindError(f"{name}={x!r}: {hint}")
-        if self.power not in (1, 2):
-            raise KindError(f"power={self.power!r}: 1 or 2")
-        for name in ("rounds", "steps", "walks", "starts", "anneal", "anchors", "rows"):
-            if name != "rows" or self.rows is not None:
-                least = int(name not in ("walks", "starts"))
-                object.__setattr__(self, name, _count(name, getattr(self, name), least))
+            choice(name, getattr(self, name), known)
+        choice("power", self.power, (1, 2))
+        counts = {"rounds": 1, "steps": 1, "walks": 0, "starts": 0, "anneal": 1, "anchors": 1}
+        for name, least in {**counts, **({} if self.rows is None else {"rows": 1})}.items():
+            count = whole(name, getattr(self, name), least, floats=True, error=KindError)
+            object.__setattr__(self, name, count)
         for name in ("rate", "rate_s", "tie", "price"):
             if name in ("tie", "price") or getattr(self, name) is not None:
-                _positive(name, getattr(self, name))
-        if not is_real(self.growth) or not 1 <= self.growth < math.inf:
-            raise KindError(f"growth={self.growth!r}: a number, 1 or more")
+                number(name, getattr(self, name), 0, open_low=True, error=KindError)
+        number("growth", self.growth, 1, error=KindError)
         for name in ("confidence", "confidence_cap", "dual"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x < math.inf:
-                raise KindError(f"{name}={x!r}: a number, 0 or more")
+            number(name, getattr(self, name), 0, error=KindError)
         settled = self._costs(END)  # refuses what costs refuse
         object.__setattr__(self, "multipliers", settled.multipliers)
 
@@ -274,7 +268,9 @@ class Exact(Method):
         reason = f"{numbers} columns of numbers look like features of another model"
         return PortfolioPlace(method=light, reason=reason if numbers >= FEATURES else "")
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
         if isinstance(program, TableProgram):
@@ -282,20 +278,10 @@ class Exact(Method):
         return recovered(program, totals, multipliers)
 
 
-def whole_form(x: Any) -> Exact:
+def whole_form(x: Method | None) -> Exact:
     """An exact method in its form for all rows at once; the defaults for None."""
     method = Exact() if x is None else x
     if not isinstance(method, Exact):
         raise KindError(f"method={x!r}: an Exact with its options, or None")
     return replace(method, form="whole")
 
-
-def _count(name: str, x: Any, least: int) -> int:
-    if not is_real(x) or x < least or x % 1:
-        raise KindError(f"{name}={x!r}: a whole number, {least} or more")
-    return int(x)
-
-
-def _positive(name: str, x: Any) -> None:
-    if not is_real(x) or not 0 < x < math.inf:
-        raise KindError(f"{name}={x!r}: a positive number")

@@ -117,10 +117,10 @@ class HardRows:
     def _ranked(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The parts of the rank of each of T tables, (T,)."""
         values, _ = self.lowered.read(cells)
-        held = values[:, 1:]
+        violations = values[:, 1:]
         excess = worst = np.zeros(len(values))
-        if held.shape[1]:
-            broken = np.where(self.lowered.host.equal > 0, np.abs(held), held)
+        if violations.shape[1]:
+            broken = np.where(self.lowered.host.equal > 0, np.abs(violations), violations)
             worst = broken.max(1)
             excess = np.where(worst > SLACK, worst, 0.0)
         # running sums round otherwise than counts: what differs by rounding is the same
@@ -163,8 +163,8 @@ class HardRows:
                 left = left[here == here.min(initial=np.inf)]
             if len(left):
                 i = int(left[wide[left].argmax()])
-                found = Rank(*(float(x[i]) for x in parts)), -float(wide[i]), start + i
-                best = found if best is None else min(best, found)
+                interval = Rank(*(float(x[i]) for x in parts)), -float(wide[i]), start + i
+                best = interval if best is None else min(best, interval)
             start += len(cells)
         assert best is not None  # the ends are wide
         return float(ends[best[2]]), float(ends[best[2] + 1]), best[0]

@@ -36,7 +36,6 @@ and the weighing by worth are our own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import mul
 from typing import Any
@@ -58,8 +57,7 @@ from setpoint._core.arrays import (
     where,
 )
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, numbers, whole
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
@@ -72,7 +70,7 @@ from setpoint.methods.exact.whole_problem import REGULARISERS, RELATIONS
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.method import Recovered, not_totals
 from setpoint.methods.soft_set import recovered
-from setpoint.programs import Exchange, Priced
+from setpoint.programs import Exchange, KeepsRows, Priced
 from setpoint.surrogates import Annealed, schedule
 
 # Options of the table form of the exact reformulation (``exact_table``).
@@ -118,27 +116,19 @@ class Tabled:
     multipliers: Any = None
 
     def __post_init__(self) -> None:
-        if not is_real(self.steps) or self.steps < 1 or self.steps % 1:
-            raise KindError(f"steps={self.steps!r}: a whole number, 1 or more")
+        whole("steps", self.steps, 1, floats=True, error=KindError)
         for name, (low, high) in {"rho": (0.1, 4.0), "lam": (0.125, 1.4)}.items():
             x = getattr(self, name)
             x = Annealed(low, high, int(self.steps)) if x is None else schedule(x, name)
             object.__setattr__(self, name, x)
-        for name in ("rate_s", "rate"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x < math.inf:
-                raise KindError(f"{name}={x!r}: a number, 0 or more")
-        for name, known in (("regulariser", REGULARISERS), ("relation", RELATIONS)):
-            x = getattr(self, name)
-            if x not in known:
-                hint = did_you_mean(str(x), known, f"choose from {listing(known)}.")
-                raise KindError(f"{name}={x!r}: {hint}")
+        number("rate_s", self.rate_s, 0, error=KindError)
+        number("rate", self.rate, 0, error=KindError)
+        choice("regulariser", self.regulariser, REGULARISERS)
+        choice("relation", self.relation, RELATIONS)
         if self.multipliers is not None:
-            given = self.multipliers
-            numbers = tuple(given) if isinstance(given, Iterable) else ()
-            if not numbers or not all(is_real(x) and 0 <= x < math.inf for x in numbers):
-                raise KindError(f"multipliers={given!r}: one number, 0 or more, per constraint")
-            object.__setattr__(self, "multipliers", tuple(float(x) for x in numbers))
+            each = "one per constraint"
+            start = numbers("multipliers", self.multipliers, 0, each=each, error=KindError)
+            object.__setattr__(self, "multipliers", start)
 
 
 UNSEEN = 2.0
@@ -164,7 +154,7 @@ def objection(goal: Goal, task: Task) -> str | None:
     return not_totals(goal, task)
 
 
-class TableProgram(GoalProgram):
+class TableProgram(KeepsRows, GoalProgram):
     """Prices at exact totals of a table of memberships.
 
     Parameters
@@ -174,8 +164,6 @@ class TableProgram(GoalProgram):
     options : Tabled
     """
 
-    indexed = True
-    exact = True
     _shelf: Shelf
 
     def __init__(self, lowered: Lowered, options: Tabled) -> None:
@@ -231,11 +219,11 @@ class TableProgram(GoalProgram):
             side = self._side(rows, gains, s)
             s = self._moved(rows, side, s, gains, on, step)
         new, decided = cast(s, was), rows.z >= 0
-        told = new * (1 - 2 * cast(decided, was))  # the sign bit, of 0 as well
+        slots = new * (1 - 2 * cast(decided, was))  # the sign bit, of 0 as well
         sure = _finite(rows)
         if sure is not None:
-            told, new = where(sure, told, was), where(sure, new, 0 * was)
-        self._shelf.put(visit, torch.as_tensor(told), exchange)
+            slots, new = where(sure, slots, was), where(sure, new, 0 * was)
+        self._shelf.put(visit, torch.as_tensor(slots), exchange)
         if visit.counts is not None:
             counts = rows.of(visit.counts)
             sure = counts if sure is None else counts & sure
@@ -344,9 +332,9 @@ class TableProgram(GoalProgram):
         good = (mean > 0) & (table.sum() - table.sum() == 0)
         worth = where(good, (table * inverse(mean)).reshape(1, -1), right.reshape(1, -1))
         cost = values[1, 0] + self.lowered.offset + (multipliers * values[1, 1:]).sum()
-        held = self.judged.read(self._pinched(totals[1:]))[0][0, 1:]
-        held = where(held - held == 0, held, 0.0)
-        return Priced(cost, held, join([worth, 0 * worth], 0))
+        violations = self.judged.read(self._pinched(totals[1:]))[0][0, 1:]
+        violations = where(violations - violations == 0, violations, 0.0)
+        return Priced(cost, violations, join([worth, 0 * worth], 0))
 
     def _pinched(self, cells: Any) -> Any:
         """Decisions with a pinch of perfect ones: a rate is never empty, and says which way."""
@@ -358,16 +346,16 @@ class TableProgram(GoalProgram):
         """The same of one table, in plain numbers."""
         soft, hard = tables
         tn, fp, fn, tp = few.prices(few.read(soft)[1], [-1.0, *(-x for x in multipliers)])
-        value, *held = few.read(hard)[0]
+        value, *violations = few.read(hard)[0]
         mean = (soft[0] + soft[1]) * abs(fp - tn) + (soft[2] + soft[3]) * abs(tp - fn)
         unit = inverse(mean)
         worth = [x * unit for x in (tn, fp, fn, tp)] if mean > 0 else list(RIGHT)
-        cost = value + self.lowered.offset + sum(map(mul, multipliers, held))
-        if held:
+        cost = value + self.lowered.offset + sum(map(mul, multipliers, violations))
+        if violations:
             no, yes = hard[0] + hard[1], hard[2] + hard[3]
             perfect = zip(hard, (no, 0.0, 0.0, yes), strict=True)
-            _, *held = self._judge.read([(1 - PINCH) * x + PINCH * y for x, y in perfect])[0]
-        return Priced(cost, np.array(held), np.array([worth, [0.0] * 4]))
+            _, *violations = self._judge.read([(1 - PINCH) * x + PINCH * y for x, y in perfect])[0]
+        return Priced(cost, np.array(violations), np.array([worth, [0.0] * 4]))
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
         return on * priced.value + (1 - on) * base
@@ -375,13 +363,13 @@ class TableProgram(GoalProgram):
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         """Dearer by exp(rate · v) while all rows come by, an equation's by as much."""
         if self._few is not None and not is_tensor(multipliers):  # in plain numbers
-            pace, found = self.options.rate * share, []
+            pace, moved = self.options.rate * share, []
             rows = zip(multipliers.tolist(), violations.tolist(), self._few.equal, strict=True)
             for x, v, equal in rows:
                 push = min(max(pace * v, -1.0), 1.0)
                 dearer = min(max(x * math.exp(push), CHEAPEST), DEAREST)
-                found.append(min(max(x + push, -DEAREST), DEAREST) if equal else dearer)
-            return np.array(found)
+                moved.append(min(max(x + push, -DEAREST), DEAREST) if equal else dearer)
+            return np.array(moved)
         push = (self.options.rate * share * violations).clip(-1, 1)
         dearer = (multipliers * exponential(push)).clip(CHEAPEST, DEAREST)
         shifted = (multipliers + push).clip(-DEAREST, DEAREST)

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import whole
 from setpoint.programs import Exchange
 
 CHUNK = 1 << 20  #: slots that are written at once where a file is made
@@ -78,11 +78,10 @@ class Shelf(nn.Module):
 
     def __init__(self, rows: Any, empty: float, path: Any = None) -> None:
         super().__init__()
-        if not is_real(rows) or rows < 1 or rows % 1:
-            raise KindError(f"rows={rows!r}: the number of rows of the data, 1 or more")
         if path is not None and not isinstance(path, str | os.PathLike):
             raise KindError(f"table={path!r}: the name of a file, or None for a table in memory")
-        self.rows, self.empty = int(rows), float(empty)
+        self.rows = whole("rows", rows, 1, floats=True, error=KindError)
+        self.empty = float(empty)
         self.path = None if path is None else Path(path)
         self.world, self.rank = 1, 0
         self._code = int(np.array(empty, np.float32).view(np.int32))
@@ -99,8 +98,8 @@ class Shelf(nn.Module):
     @property
     def nbytes(self) -> int:
         """Bytes that this process's part takes, in memory or on disk."""
-        kept = self.bits if self._mapped is None else self._mapped
-        return kept.numel() * kept.element_size()
+        slots = self.bits if self._mapped is None else self._mapped
+        return slots.numel() * slots.element_size()
 
     # --- a batch ---------------------------------------------------------------------------------
 
@@ -117,22 +116,23 @@ class Shelf(nn.Module):
         bits, device = self._opened(exchange), row.device
         if exchange is None:
             slots = row.to(bits.device)
-            found, last, counts = _found(bits, slots)
+            bits_at, last, counts = _found(bits, slots)
             counts = counts if counts is None else counts.to(device)
-            return Visit(found.view(torch.float32).to(device), counts, slots, last)
+            return Visit(bits_at.view(torch.float32).to(device), counts, slots, last)
         world, rank = exchange.world, exchange.rank
         named = exchange.rows(row * world + rank)[0]  # who asks, beside the row
         everyone, whose = named // world, named % world
         own = (everyone % world == rank).nonzero()[:, 0]
         slots = (everyone[own] // world).to(bits.device)
-        found, last, counts = _found(bits, slots)
+        bits_at, last, counts = _found(bits, slots)
         answer = torch.zeros(len(named), 2, dtype=torch.int32, device=device)
-        answer[own, 0] = found.to(device)
+        answer[own, 0] = bits_at.to(device)
         answer[own, 1] = 1 if counts is None else counts.to(answer)
         mine = whose == rank
-        told = exchange.summed(answer)[mine]
+        answers = exchange.summed(answer)[mine]
         last = own if last is None else own[last.to(device)]
-        return Visit(told[:, 0].contiguous().view(torch.float32), told[:, 1] > 0, slots, last, mine)
+        values = answers[:, 0].contiguous().view(torch.float32)
+        return Visit(values, answers[:, 1] > 0, slots, last, mine)
 
     def put(self, visit: Visit, values: Tensor, exchange: Exchange | None = None) -> None:
         """Keep new values (n,), float32, of the rows of a visit."""
@@ -196,19 +196,19 @@ class Shelf(nn.Module):
     def _open(self, path: Path) -> Tensor:
         if self.world > 1:
             path = path.with_name(f"{path.name}.{self.rank}-of-{self.world}")
-        size, seen = 4 * (self.slots + 1), int(self.visits)
+        size, visits = 4 * (self.slots + 1), int(self.visits)
         if not path.exists():
             self._make(path)
-        found = path.stat().st_size
-        if found != size:
+        bytes_there = path.stat().st_size
+        if bytes_there != size:
             raise FileError(
-                f'"{path}" has {found} bytes, and a table of {self.slots} rows has {size}: it is '
-                "another file, or of other rows; give another name, or delete it"
+                f'"{path}" has {bytes_there} bytes, and a table of {self.slots} rows has {size}: '
+                "it is another file, or of other rows; give another name, or delete it"
             )
         mapped = torch.from_file(str(path), shared=True, size=size // 4, dtype=torch.int32)
-        if int(mapped[-1]) != seen:
+        if int(mapped[-1]) != visits:
             raise FileError(
-                f'"{path}" was written {int(mapped[-1])} times, and this loss has made {seen} '
+                f'"{path}" was written {int(mapped[-1])} times, and this loss has made {visits} '
                 "visits: they are not of one moment. Load the state that was saved with it, or "
                 "delete it and start anew; a table in memory (table=None) is saved with the state"
             )
@@ -257,16 +257,16 @@ class Shelf(nn.Module):
             if prefix + name not in state_dict:
                 missing_keys.append(prefix + name)
                 continue
-            given = state_dict[prefix + name].to(self.visits.device)
+            state = state_dict[prefix + name].to(self.visits.device)
             if name == "visits":
-                self.visits.copy_(given)
-            elif len(given) in (0, self.slots):
-                self.bits = given.clone()
-            elif len(given) == self.rows:
-                self.bits = given[self.rank :: self.world].clone()
+                self.visits.copy_(state)
+            elif len(state) in (0, self.slots):
+                self.bits = state.clone()
+            elif len(state) == self.rows:
+                self.bits = state[self.rank :: self.world].clone()
             else:
                 error_msgs.append(
-                    f"{prefix}bits is a table of {len(given)} rows, and this one has {self.rows}"
+                    f"{prefix}bits is a table of {len(state)} rows, and this one has {self.rows}"
                 )
         self._mapped = None
 
@@ -289,21 +289,21 @@ def _found(bits: Tensor, slots: Tensor) -> tuple[Tensor, Tensor | None, Tensor |
     if not bits.is_cpu:
         return found_on_device(bits, slots)
     table, places = bits.numpy(), slots.numpy()
-    found, here = table.take(places), np.arange(len(places), dtype=np.int32)
+    bits_at, here = table.take(places), np.arange(len(places), dtype=np.int32)
     table[places] = here
     last = table.take(places)
-    table[places] = found
+    table[places] = bits_at
     counts = last == here
     if counts.all():
-        return torch.from_numpy(found), None, None
-    return torch.from_numpy(found), torch.from_numpy(last).long(), torch.from_numpy(counts)
+        return torch.from_numpy(bits_at), None, None
+    return torch.from_numpy(bits_at), torch.from_numpy(last).long(), torch.from_numpy(counts)
 
 
 def found_on_device(bits: Tensor, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The same where the table is elsewhere: nobody waits, and the greatest number is the last."""
-    found = bits[slots]
+    bits_at = bits[slots]
     here = torch.arange(len(slots), dtype=torch.int32, device=slots.device)
     bits.scatter_reduce_(0, slots, here, "amax", include_self=False)
     last = bits[slots]
-    bits[slots] = found
-    return found, last.long(), last == here
+    bits[slots] = bits_at
+    return bits_at, last.long(), last == here

@@ -112,11 +112,11 @@ class WholeProblem:
         """For each row 1 where s is at most the step, −1 at least, 0 equal."""
         if relation == "equality":
             return torch.zeros_like(self.place)
-        found = torch.as_tensor(directions(self.lowered), device=self.place.device)
-        if relation == "inequality" and bool((found == 0).any()):
-            actual = torch.arange(self.places, device=found.device) % self.side
-            found = torch.ones_like(found) if self.several else 2 * (actual > 0).long() - 1
-        return found[self.place]
+        sides = torch.as_tensor(directions(self.lowered), device=self.place.device)
+        if relation == "inequality" and bool((sides == 0).any()):
+            actual = torch.arange(self.places, device=sides.device) % self.side
+            sides = torch.ones_like(sides) if self.several else 2 * (actual > 0).long() - 1
+        return sides[self.place]
 
     # --- the parts of the problem ----------------------------------------------------------------
 
@@ -158,9 +158,9 @@ class WholeProblem:
 
     def _known(self, x: tuple[Tensor, ...]) -> Tensor:
         """The margins that ``constraints`` has just made of the same x, once; or made anew."""
-        known, versions, margins = self._last
+        variables, versions, margins = self._last
         self._last = (), [], None
-        same = len(known) == len(x) and all(a is b for a, b in zip(known, x, strict=True))
+        same = len(variables) == len(x) and all(a is b for a, b in zip(variables, x, strict=True))
         same = same and versions == [part._version for part in x]
         if margins is not None and same and margins.requires_grad == torch.is_grad_enabled():
             return margins
@@ -181,24 +181,25 @@ class WholeProblem:
         a = torch.sigmoid(margins)
         more, less = exceeds(a, s, 0.5), falls_short(a, s, 0.5)
         if self.several:  # at most the step for the right class, at least for the wrong ones
-            held = torch.where(self.right > 0, more, less).sum(1)
-            found = torch.where(self.sides > 0, held, apart(a, s, 0.5).sum(1))
+            by_class = torch.where(self.right > 0, more, less).sum(1)
+            ties = torch.where(self.sides > 0, by_class, apart(a, s, 0.5).sum(1))
         else:
-            found = more * (self.sides >= 0) + less * (self.sides <= 0)
-        return found
+            ties = more * (self.sides >= 0) + less * (self.sides <= 0)
+        return ties
 
     def weights(self, price: float, tie: float) -> Tensor:
         """Penalty weights to start from, of constraints, ties and equations in turn."""
-        held, equal = int(self.kept.sum()), int((~self.kept).sum())
+        inequalities, equations = int(self.kept.sum()), int((~self.kept).sum())
         full = torch.full_like(self.unit, price)
-        return torch.cat([full[:1].expand(held), tie * self.unit, full[:1].expand(equal)])
+        parts = [full[:1].expand(inequalities), tie * self.unit, full[:1].expand(equations)]
+        return torch.cat(parts)
 
     def confidence(self, x: tuple[Tensor, ...]) -> Tensor:
         """R(θ, s)."""
         m, s, y = self._known(x), x[-2], self.right
         if self.several:
-            kept = s * y if self.regulariser == "trim" else s
-            each = (kept * F.softplus(-m)).sum(1)
+            memberships = s * y if self.regulariser == "trim" else s
+            each = (memberships * F.softplus(-m)).sum(1)
         else:
             yes, no = F.softplus(-m), F.softplus(m)
             if self.regulariser == "trim":

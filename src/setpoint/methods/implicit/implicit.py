@@ -22,7 +22,6 @@ threshold is the best that keeps every constraint, and only the one that stops i
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -31,10 +30,10 @@ import torch
 from scipy.optimize import lsq_linear
 from torch import Tensor
 
-from setpoint._core.arrays import whole
+from setpoint._core.arrays import total
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
-from setpoint._core.words import did_you_mean, listing
+from setpoint._core.options import choice, number, whole
+from setpoint._core.words import listing
 from setpoint.expressions import AtK
 from setpoint.goals import Goal, Task, check, lower
 from setpoint.methods.confusion.batch import Batch
@@ -43,7 +42,12 @@ from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.implicit.level_thresholds import URGENT
 from setpoint.methods.implicit.moving_thresholds import Moving, Shifts, Thresholds
-from setpoint.methods.implicit.query_ranking import query_objection, query_program, query_recovered
+from setpoint.methods.implicit.query_ranking import (
+    CORRECTIONS,
+    query_objection,
+    query_program,
+    query_recovered,
+)
 from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
 from setpoint.methods.implicit.threshold_tracker import Keeper
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
@@ -57,9 +61,9 @@ from setpoint.methods.rate_targets import (
     partial_curve,
 )
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, Start, TrainingHints
-from setpoint.programs import Exchange, Priced, StreamProgram
+from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
-# Balance: what a held rate costs where the thresholds are functions of the scores.
+# Balance: the price of a rate that is kept, where the thresholds are functions of the scores.
 #
 # With thresholds λ = h(s) that keep g(s, λ) = 0, the implicit function theorem gives
 #
@@ -75,55 +79,55 @@ from setpoint.programs import Exchange, Priced, StreamProgram
 # ICML 2021 (diagonal constraints).
 
 
-GUARD = 1e-6  #: least slope of a held rate, per unit of sharpness
+GUARD = 1e-6  #: least slope of a constrained rate, per unit of sharpness
 MOST = 100.0  #: no multiplier of an inequality grows beyond
 
 
-def ratio(objective: Any, held: Any, guard: float) -> Any:
-    """−objective / held, the divisor kept at least ``guard`` from 0 on its own side."""
-    if isinstance(held, np.ndarray):
-        size = np.maximum(np.abs(held), guard)
-        return -objective / np.where(held < 0, -size, size)
-    size = held.abs().clamp(min=guard)
-    return -objective / torch.where(held < 0, -size, size)
+def ratio(objective: Any, constraint: Any, guard: float) -> Any:
+    """−objective / constraint, the divisor kept at least ``guard`` from 0 on its own side."""
+    if isinstance(constraint, np.ndarray):
+        size = np.maximum(np.abs(constraint), guard)
+        return -objective / np.where(constraint < 0, -size, size)
+    size = constraint.abs().clamp(min=guard)
+    return -objective / torch.where(constraint < 0, -size, size)
 
 
-def multipliers(objective: Any, held: Any, active: Any, equal: Any, guard: float) -> Any:
+def multipliers(objective: Any, slopes: Any, active: Any, equal: Any, guard: float) -> Any:
     """μ (m,) from ∂f/∂λ (L,) and ∂g/∂λ (m, L); 0 where a constraint is not active.
 
     Parameters
     ----------
-    objective, held : numpy.ndarray or torch.Tensor
+    objective, slopes : numpy.ndarray or torch.Tensor
     active, equal : like them
         (m,) 1 where a constraint binds, and where it is an equation.
     guard : float
         Slopes shorter than this count as this long.
     """
-    if isinstance(held, np.ndarray):
+    if isinstance(slopes, np.ndarray):
         if not active.any():
             return 0 * active
-        if held.shape[0] == 1 == held.shape[1]:
-            found = ratio(objective, held[:, 0], guard)
+        if slopes.shape[0] == 1 == slopes.shape[1]:
+            mu = ratio(objective, slopes[:, 0], guard)
         else:
-            found = np.zeros(len(active))
+            mu = np.zeros(len(active))
             rows = np.flatnonzero(active)
             low = np.where(equal[rows] > 0, -MOST, 0.0)
-            if np.abs(held[rows]).max() > guard:
-                solved = lsq_linear(held[rows].T, -objective, (low, MOST))
-                found[rows] = solved.x
+            if np.abs(slopes[rows]).max() > guard:
+                solved = lsq_linear(slopes[rows].T, -objective, (low, MOST))
+                mu[rows] = solved.x
     else:
-        on = active[:, None] * held
-        if held.shape[0] == 1 == held.shape[1]:
-            found = ratio(objective, held[:, 0], guard)
+        on = active[:, None] * slopes
+        if slopes.shape[0] == 1 == slopes.shape[1]:
+            mu = ratio(objective, slopes[:, 0], guard)
         else:
-            found = torch.linalg.pinv(on.T) @ -objective
-    return found.clip(equal * -MOST, 0 * found + MOST) * active
+            mu = torch.linalg.pinv(on.T) @ -objective
+    return mu.clip(equal * -MOST, 0 * mu + MOST) * active
 
 
 # The program of the implicit method: soft totals, priced at thresholds that keep their levels.
 
 
-class ImplicitProgram(MixedProgram):
+class ImplicitProgram(TracksThresholds, MixedProgram):
     """Prices at soft totals, with the multipliers that keep what is held.
 
     Parameters
@@ -137,7 +141,6 @@ class ImplicitProgram(MixedProgram):
     method : Implicit
     """
 
-    settles = True
     reader: Moving
 
     def __init__(
@@ -146,7 +149,7 @@ class ImplicitProgram(MixedProgram):
         super().__init__(lowered, moving, (), method.cross_entropy)
         self.goal, self.aim, self.method = goal, aim, method
         self.refreshes = method.correction == "exact"
-        self.together = method.correction == "soft" or method.pool == 0
+        self.needs_whole_batch = method.correction == "soft" or method.pool == 0
         self.shape = (moving.count, moving.width)
         self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
@@ -199,16 +202,16 @@ class ImplicitProgram(MixedProgram):
         if not G:
             return values, F, G, values[:, :0]
         down = moving.slopes(totals, F)  # (T, L)
-        held = [moving.slopes(totals, g) for g in G]
+        slopes = [moving.slopes(totals, g) for g in G]
         if self.aim.levels:
-            return values, F, G, ratio(down, held[0], self.guard)
+            return values, F, G, ratio(down, slopes[0], self.guard)
         if isinstance(values, np.ndarray):
             on, off, stack = self.keeper.binds.double().numpy(), self.urgent, np.stack
         else:
             on, off = (x.to(values) for x in (self.keeper.binds, URGENT * self.keeper.broken))
             stack = torch.stack
         equal = lowered.equal_of(values)
-        mu = multipliers(down[0], stack([h[0] for h in held]), on, equal, self.guard)
+        mu = multipliers(down[0], stack([h[0] for h in slopes]), on, equal, self.guard)
         return values, F, G, (mu + off)[None]
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
@@ -216,18 +219,18 @@ class ImplicitProgram(MixedProgram):
         prices = F
         for k, g in enumerate(G):
             prices = prices + mu[:, k : k + 1] * g
-        value = whole(values[:, 0]) / len(values) + self.lowered.offset
+        value = total(values[:, 0]) / len(values) + self.lowered.offset
         full, worth = totals * 0.0, self.reader.packed(-prices)
         full[:, : worth.shape[1]] = worth
         if self._apart and len(G) == 1:
             full[:, self.reader.cells :] = self._spread_out(totals, G[0])
         return Priced(value, multipliers, full)
 
-    def _spread_out(self, totals: Any, held: Any) -> Any:
+    def _spread_out(self, totals: Any, prices: Any) -> Any:
         """−ρ ∂(∂g/∂λ)² of a unit of each density, (T, places), thresholds held."""
-        tilt = -self.reader.packed(held)  # ∂g/∂λ = κ Σ tilt · density
-        slope = self.reader.slopes(totals, held)[:, :1]
-        rate = 2 * self.method.regulariser * self.reader.sharpness / len(held)
+        tilt = -self.reader.packed(prices)  # ∂g/∂λ = κ Σ tilt · density
+        slope = self.reader.slopes(totals, prices)[:, :1]
+        rate = 2 * self.method.regulariser * self.reader.sharpness / len(prices)
         return -rate * slope * tilt
 
     def pull(
@@ -248,14 +251,13 @@ class ImplicitProgram(MixedProgram):
         return multipliers
 
     def whole(self, totals: Any) -> Any:
-        return whole(totals[0, : self.reader.cells]) / self.labels
+        return total(totals[0, : self.reader.cells]) / self.labels
 
     def _actual(self, totals: Any) -> Any:
         return super()._actual(totals[:, : self.reader.cells])
 
-    def shown(self, totals: Tensor) -> dict[str, Any]:
+    def shown(self) -> dict[str, Any]:
         """The thresholds, and the fewest rows of a batch under the kernel of one."""
-        del totals
         where = self.reader.thresholds.flatten().tolist()
         kernel = float(self.keeper.kernel.min())
         return {"threshold": where[0] if len(where) == 1 else where, "kernel": kernel}
@@ -267,8 +269,8 @@ class ImplicitProgram(MixedProgram):
         value, *excess = lowered.stated(totals[:, : self.reader.cells])
         if self.aim.levels:
             excess = [excess[0] - (1 - 2 * self.aim.at_least) * float(np.mean(self.aim.levels))]
-        held = [self.aim.text] if self.aim.levels else lowered.constraints
-        rows = zip(held, excess, np.asarray(mu).mean(0).tolist(), strict=True)
+        names = [self.aim.text] if self.aim.levels else lowered.constraints
+        rows = zip(names, excess, np.asarray(mu).mean(0).tolist(), strict=True)
         where = tuple(self.reader.thresholds.flatten().tolist())
         standing = tuple(GoalStanding(*row) for row in rows)
         slope, start = area_of(self.goal)
@@ -277,9 +279,9 @@ class ImplicitProgram(MixedProgram):
 
 def _one(like: Any, column: int) -> Any:
     """Zeros like an array, with ones in one column."""
-    made = 0 * like
-    made[:, column] = 1.0
-    return made
+    unit = 0 * like
+    unit[:, column] = 1.0
+    return unit
 
 
 #: options that thresholds by query have
@@ -352,23 +354,17 @@ class Implicit(Method):
     hints = TrainingHints(start=Start.CROSS_ENTROPY, step_cost=2.0)
 
     def __post_init__(self) -> None:
-        if not is_real(self.sharpness) or not 0 < self.sharpness < math.inf:
-            raise KindError(f"sharpness={self.sharpness!r}: a positive number")
-        for name, least in (("points", 1), ("every", 1)):
-            _check_whole(name, getattr(self, name), least)
+        number("sharpness", self.sharpness, 0, open_low=True, error=KindError)
+        whole("points", self.points, 1, floats=True, error=KindError)
+        whole("every", self.every, 1, floats=True, error=KindError)
         if self.pool is not None:
-            _check_whole("pool", self.pool, 0)
-        for name in ("cross_entropy", "smooth"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 <= x <= 1 or (x == 1 and name == "smooth"):
-                raise KindError(f"{name}={x!r}: a share between 0 and 1")
-        if not is_real(self.regulariser) or not 0 <= self.regulariser < math.inf:
-            raise KindError(f"regulariser={self.regulariser!r}: a number, 0 or more")
-        if self.correction not in ("exact", "soft"):
-            hint = did_you_mean(str(self.correction), ("exact", "soft"), "exact or soft")
-            raise KindError(f"correction={self.correction!r}: {hint}")
-        if self.share is not None and (not is_real(self.share) or not 0 < self.share < 1):
-            raise KindError(f"share={self.share!r}: k/n, a number between 0 and 1")
+            whole("pool", self.pool, 0, floats=True, error=KindError)
+        number("cross_entropy", self.cross_entropy, 0, 1, error=KindError)
+        number("smooth", self.smooth, 0, 1, open_high=True, error=KindError)
+        number("regulariser", self.regulariser, 0, error=KindError)
+        choice("correction", self.correction, CORRECTIONS)
+        if self.share is not None:
+            number("share", self.share, 0, 1, open_low=True, open_high=True, error=KindError)
         if self.by is not None and not isinstance(self.by, str):
             raise KindError(f"by={self.by!r}: the name of a group column")
 
@@ -390,8 +386,8 @@ class Implicit(Method):
 
     def _idle(self, what: str, used: tuple[str, ...]) -> str | None:
         """A sentence about options that would do nothing."""
-        given = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
-        idle = [name for name in given if name not in used]
+        changed = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        idle = [name for name in changed if name not in used]
         return f"{listing(idle)}: thresholds {what} do not have it" if idle else None
 
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
@@ -434,7 +430,9 @@ class Implicit(Method):
     def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
         return PortfolioPlace(method=self, reason=partial_curve(goal) or extreme_point(goal))
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         if not isinstance(program, ImplicitProgram):
             return query_recovered(totals)
         return program.recovered(totals.double().cpu().numpy())
@@ -452,7 +450,3 @@ def _slots(cells: Cells, by: str | None) -> tuple[int, ...]:
     values = dict(cells.task.groups)[by]
     return tuple(values.index(group[at]) for group in cells.groups)
 
-
-def _check_whole(name: str, x: Any, least: int) -> None:
-    if not is_real(x) or not least <= x < math.inf or x % 1:
-        raise KindError(f"{name}={x!r}: a whole number, {least} or more")

@@ -120,11 +120,12 @@ def best_threshold(
     values = read(lowered, cells / mass.sum().clamp(min=1e-30))  # (n + 1, 1 + m)
     border = torch.ones(len(high), dtype=torch.bool, device=w.device)
     border[1:-1] = value[1:] != value[:-1]
-    merit, held = values[:, 0], values[:, 1:]
+    merit, violations = values[:, 0], values[:, 1:]
     merit = torch.where(border, merit, torch.inf)
-    equal = lowered.equal_of(values).to(held)
-    excess = torch.where(equal > 0, held.abs() - 1 / len(value), held)  # within a row of equality
-    worst = excess.amax(1) if held.shape[1] else torch.zeros_like(merit) - 1
+    equal = lowered.equal_of(values).to(violations)
+    row = 1 / len(value)  # an equation is met within one row
+    excess = torch.where(equal > 0, violations.abs() - row, violations)
+    worst = excess.amax(1) if violations.shape[1] else torch.zeros_like(merit) - 1
     feasible = (worst <= NEAR) & border
     inside = torch.where(feasible, merit, torch.inf)
     least = merit + URGENT * excess.clamp(min=0).sum(1)
@@ -136,8 +137,8 @@ def best_threshold(
     ahead = torch.where(free > here, index > here, index < here) & border & ~feasible
     near = torch.where(ahead, (index - here).abs(), len(high)).argmin()
     stopped = some & ahead.any() & (free != here)
-    m, last = held.shape[1], len(value) - 1
-    binds = broken = held[0]
+    m, last = violations.shape[1], len(value) - 1
+    binds = broken = violations[0]
     if m:
         stops = torch.arange(m, device=w.device) == _at(excess, near).argmax()
         binds = stops * stopped * (1 - equal) + equal * some
@@ -155,6 +156,6 @@ def _at(x: Tensor, place: Tensor) -> Tensor:
 def read(lowered: Lowered, cells: Tensor) -> Tensor:
     """Objective and violations at each table of cells; on the host in float64."""
     if cells.is_cpu and not torch.compiler.is_compiling():
-        found: Any = lowered.read(cells.double().numpy())[0]
-        return torch.from_numpy(found).to(cells.dtype)
+        values: Any = lowered.read(cells.double().numpy())[0]
+        return torch.from_numpy(values).to(cells.dtype)
     return lowered.read(cells)[0]

@@ -17,7 +17,6 @@ of queries and their number, add up over batches and processes, and no rows need
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
@@ -27,7 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from setpoint._core.errors import DataError, GoalError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, number
 from setpoint.expressions import AtK, Curve, Ndcg
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
@@ -324,18 +323,15 @@ class QueryProgram(StreamProgram):
         cross_entropy: float,
     ) -> None:
         super().__init__()
-        if not is_real(sharpness) or not 0 < sharpness < math.inf:
-            raise KindError(f"sharpness={sharpness!r}: a number above 0")
-        if correction not in CORRECTIONS:
-            raise KindError(f'correction={correction!r}: "exact" or "soft"')
-        if scale not in SCALES:
-            raise KindError(f'scale={scale!r}: "query" or "raw"')
-        if not is_real(cross_entropy) or not 0 <= cross_entropy <= 1:
-            raise KindError(f"cross_entropy={cross_entropy!r}: a share between 0 and 1")
+        self.sharpness = number("sharpness", sharpness, 0, open_low=True, error=KindError)
+        self.correction = choice("correction", correction, CORRECTIONS)
+        self.scale = choice("scale", scale, SCALES)
+        self.mix = number("cross_entropy", cross_entropy, 0, 1, error=KindError)
         leaf = cast(AtK | Ndcg, _leaf(goal))  # the others are refused before
-        self.goal, self.task, self.leaf, self.k = goal, task, leaf, cast(int, leaf.k)
-        self.sharpness, self.correction, self.scale = float(sharpness), correction, scale
-        self.mix = float(cross_entropy)
+        self.goal = goal
+        self.task = task
+        self.leaf = leaf
+        self.k = cast(int, leaf.k)
         self.shape = (1, 4)
         every = torch.arange(1, self.k + 1)
         ranks = every if isinstance(leaf, Ndcg) else every[-1:]
@@ -436,18 +432,18 @@ class QueryProgram(StreamProgram):
     def notices(self, totals: Any, unseen: Any) -> list[str]:
         del unseen
         _, queries, rows, mute = (float(x) for x in totals[0])
-        found = []
+        sentences = []
         if rows < 2 * queries:
-            found.append(
+            sentences.append(
                 f"a query has {rows / max(queries, 1e-12):.1f} rows on average: a batch must hold "
                 "whole queries, as those of setpoint.training.query_batches do"
             )
         elif mute > 0.5 * queries:
-            found.append(
+            sentences.append(
                 f"{mute / queries:.0%} of the queries hold no relevant row: they count 0 in "
                 f'"{self.goal}" in every order'
             )
-        return found
+        return sentences
 
     def check(self, rows: QueryGoal) -> None:
         y = rows.target

@@ -41,13 +41,13 @@ def soft_levels(moving: Moving, aim: Aim, rows: Batch) -> Tensor:
     reach = REACH / moving.sharpness
     low = (z.min() - reach).expand_as(levels)
     high = (z.max() + reach).expand_as(levels)
-    known = moving.thresholds[:, 0]
+    thresholds = moving.thresholds[:, 0]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         rate = torch.sigmoid(moving.sharpness * (z - middle[:, None])) @ w / w.sum()
         over = rate > levels
         low, high = torch.where(over, middle, low), torch.where(over, high, middle)
-    return torch.where(w.sum() > 0, (low + high) / 2, known.to(z))
+    return torch.where(w.sum() > 0, (low + high) / 2, thresholds.to(z))
 
 
 def soft_point(program: ImplicitProgram, rows: Batch) -> None:
@@ -62,22 +62,22 @@ def soft_point(program: ImplicitProgram, rows: Batch) -> None:
         totals = np.asarray(torch.as_tensor(moving.read(rows, zero)[0]).cpu(), dtype=np.float64)
         totals = totals / program.whole(totals)
         values, F, G, _ = program.read_point(totals)
-        held = np.array([moving.slopes(totals, g)[0] for g in G]).reshape(len(G), start.shape[1])
+        slopes = np.array([moving.slopes(totals, g)[0] for g in G]).reshape(len(G), start.shape[1])
         f, v, slope = float(values[0, 0]), values[0, 1:], moving.slopes(totals, F)[0]
         urgent = program.urgent
-        return f + urgent @ v, v, slope + urgent @ held, held
+        return f + urgent @ v, v, slope + urgent @ slopes, slopes
 
     equal = program.lowered.host.equal
     if rows.weight is not None and not bool((rows.weight > 0).any()):
         return
     if start.shape[1] > 1:
-        found = _several(at, equal, start[0].cpu().numpy())
-        binds = (equal > 0) | (np.abs(at(found)[1]) < HELD)
+        solution = _several(at, equal, start[0].cpu().numpy())
+        binds = (equal > 0) | (np.abs(at(solution)[1]) < HELD)
     else:
-        found, binds, broken = _one(program, rows, at)
+        solution, binds, broken = _one(program, rows, at)
         keeper.broken.copy_(torch.as_tensor(broken))
-    good = np.isfinite(found).all()
-    new = torch.as_tensor(found, dtype=torch.float64) if good else start
+    good = np.isfinite(solution).all()
+    new = torch.as_tensor(solution, dtype=torch.float64) if good else start
     moving.thresholds.copy_(new.view_as(start))
     keeper.binds.copy_(torch.as_tensor(binds * 1.0))
 
@@ -97,27 +97,27 @@ def _one(program: ImplicitProgram, rows: Batch, at: Any) -> tuple[Any, np.ndarra
     values = lowered.read(cells)[0]
     f, v = values[:, 0], values[:, 1:]
     crossed = np.abs(v) <= np.abs(np.gradient(v, axis=0)) if v.shape[1] else v > 0
-    kept = np.where(equal > 0, crossed, v <= 0)
-    feasible, none = kept.all(1), np.zeros(v.shape[1])
+    holds = np.where(equal > 0, crossed, v <= 0)
+    feasible, none = holds.all(1), np.zeros(v.shape[1])
     broken = none
     if not feasible.any():
         price = f + URGENT * np.maximum(np.where(equal > 0, np.abs(v), v), 0).sum(1)
         best = int(price.argmin())
         broken = (v[best] > 0) * 1.0
         program.keeper.broken.copy_(torch.as_tensor(broken))
-        found = _zero(lambda t: at([t])[2][0], grid, best)
-        return grid[best] if found is None else found, none, broken
+        point = _zero(lambda t: at([t])[2][0], grid, best)
+        return grid[best] if point is None else point, none, broken
     program.keeper.broken.zero_()
     best = int(np.where(feasible, f, np.inf).argmin())
-    found, binds = _zero(lambda t: at([t])[2][0], grid, best), none.copy()
-    beside = [k for k in range(v.shape[1]) if equal[k] or not kept[_around(best)].all(0)[k]]
-    over = found is None or (at([found])[1] > slack).any()
+    point, binds = _zero(lambda t: at([t])[2][0], grid, best), none.copy()
+    beside = [k for k in range(v.shape[1]) if equal[k] or not holds[_around(best)].all(0)[k]]
+    over = point is None or (at([point])[1] > slack).any()
     for k in beside if over or equal.any() else ():
-        held = _zero(lambda t, k=k: at([t])[1][k], grid, best)
-        if held is not None and (np.where(equal > 0, 0, at([held])[1]) <= slack).all():
+        crossing = _zero(lambda t, k=k: at([t])[1][k], grid, best)
+        if crossing is not None and (np.where(equal > 0, 0, at([crossing])[1]) <= slack).all():
             binds[:] = 0
-            found, binds[k] = held, 1.0
-    return grid[best] if found is None else found, binds, broken
+            point, binds[k] = crossing, 1.0
+    return grid[best] if point is None else point, binds, broken
 
 
 def _around(place: int) -> slice:
@@ -143,7 +143,7 @@ def _several(at: Any, equal: np.ndarray, start: np.ndarray) -> np.ndarray:
         if len(own):
             value = {"fun": lambda x, own=own: -at(x)[1][own]}
             rules.append({"type": kind, **value, "jac": lambda x, own=own: -at(x)[3][own]})
-    found = minimize(
+    solution = minimize(
         lambda x: at(x)[0],
         start,
         jac=lambda x: at(x)[2],
@@ -151,19 +151,19 @@ def _several(at: Any, equal: np.ndarray, start: np.ndarray) -> np.ndarray:
         constraints=rules,
         options={"ftol": 1e-16, "maxiter": 300},
     )
-    return _polished(at, equal, found.x)
+    return _polished(at, equal, solution.x)
 
 
 def _polished(at: Any, equal: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The zero of ∂f/∂λ + Σ μ ∂v/∂λ and of the constraints that bind, beside a solution."""
-    _, v, slope, held = at(x)
+    _, v, slope, slopes = at(x)
     on = np.flatnonzero((equal > 0) | (np.abs(v) < NEAR))
-    start = np.linalg.lstsq(held[on].T, -slope, rcond=None)[0]
+    start = np.linalg.lstsq(slopes[on].T, -slope, rcond=None)[0]
 
     def residual(both: np.ndarray) -> np.ndarray:
-        _, v, slope, held = at(both[: len(x)])
-        return np.r_[slope + both[len(x) :] @ held[on], v[on]]
+        _, v, slope, slopes = at(both[: len(x)])
+        return np.r_[slope + both[len(x) :] @ slopes[on], v[on]]
 
-    found = root(residual, np.r_[x, start], tol=1e-15)
-    better = np.abs(residual(found.x)).max() < np.abs(residual(np.r_[x, start])).max()
-    return found.x[: len(x)] if better else x
+    solution = root(residual, np.r_[x, start], tol=1e-15)
+    better = np.abs(residual(solution.x)).max() < np.abs(residual(np.r_[x, start])).max()
+    return solution.x[: len(x)] if better else x

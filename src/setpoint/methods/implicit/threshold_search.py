@@ -45,8 +45,8 @@ class ThresholdSearch:
 
     def excess(self, values: np.ndarray) -> np.ndarray:
         """By how much each constraint is broken, (c, m)."""
-        held = values[:, 1:]
-        return np.where(self.equal > 0, np.abs(held) - self.close, held)
+        violations = values[:, 1:]
+        return np.where(self.equal > 0, np.abs(violations) - self.close, violations)
 
     def state(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which constraints bind, and which are broken, at one table of cells."""
@@ -82,11 +82,11 @@ def search_slots(
     for one in range(int(slot.max()) + 1):
         own = np.flatnonzero(slot[place] == one)
         order = own[np.argsort(-scores[own], kind="stable")]
-        found = borders(scores[order], step)
-        taken = np.zeros((len(order) + 1, places))
-        taken[np.arange(1, len(order) + 1), place[order]] = weight[order]
-        cuts.append(found[1])
-        high.append(taken.cumsum(0)[found[0]])
+        cut = borders(scores[order], step)
+        weights = np.zeros((len(order) + 1, places))
+        weights[np.arange(1, len(order) + 1), place[order]] = weight[order]
+        cuts.append(cut[1])
+        high.append(weights.cumsum(0)[cut[0]])
 
     def cells(decided: np.ndarray) -> np.ndarray:
         return np.stack([mass - decided, decided], 2).reshape(len(decided), -1) / whole
@@ -112,7 +112,7 @@ def search_slots(
 
 def _alike(high: list[np.ndarray], slot: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Candidates at which every slot decides the same share of its rows, positives or negatives."""
-    found = []
+    candidates = []
     levels = np.linspace(0, 1, CANDIDATES)
     classes = np.arange(len(slot)) % 2
     for kind in (classes >= 0, classes == 1, classes == 0):
@@ -121,8 +121,8 @@ def _alike(high: list[np.ndarray], slot: np.ndarray, mass: np.ndarray) -> np.nda
             own = kind & (slot == i)
             share = h[:, own].sum(1) / max(mass[own].sum(), 1e-30)
             columns.append(np.abs(share[:, None] - levels).argmin(0))
-        found.append(np.stack(columns, 1))
-    return np.concatenate(found)
+        candidates.append(np.stack(columns, 1))
+    return np.concatenate(candidates)
 
 
 def search_shifts(
@@ -151,8 +151,8 @@ def search_shifts(
     """
     search = ThresholdSearch(lowered, place)
     starts = [start] if not start.any() else [start, 0 * start]
-    found = [_shifted(search, scores, place, weight, one, step) for one in starts]
-    shifts, cells = min(found, key=lambda both: float(search.cost(both[1][None])[0]))
+    solutions = [_shifted(search, scores, place, weight, one, step) for one in starts]
+    shifts, cells = min(solutions, key=lambda both: float(search.cost(both[1][None])[0]))
     return shifts, *search.state(cells)
 
 
@@ -211,5 +211,5 @@ def borders(values: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
 
 def as_arrays(*tensors: Any) -> list[np.ndarray]:
     """Tensors on the host; real numbers in float64."""
-    found = [x.detach().cpu() for x in tensors]
-    return [(x.double() if x.is_floating_point() else x).numpy() for x in found]
+    columns = [x.detach().cpu() for x in tensors]
+    return [(x.double() if x.is_floating_point() else x).numpy() for x in columns]

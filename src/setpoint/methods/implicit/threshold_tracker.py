@@ -191,7 +191,7 @@ class Keeper(nn.Module):
         return self.pool.size // (1 if exchange is None else exchange.world)
 
     def _correct(self, rows: TrackedRows, due: Tensor, exchange: Exchange | None) -> None:
-        known = self.moving.thresholds
+        thresholds = self.moving.thresholds
         if self.aim.levels:
             new, binds, broken = self._at_levels(rows, exchange)[:, None], self.binds, self.broken
         else:
@@ -201,9 +201,9 @@ class Keeper(nn.Module):
             there = exchange.summed(there)
         due = due & (there > 0)
         keep = self.method.smooth * self.corrected
-        new = keep * known + (1 - keep) * new.to(known)
+        new = keep * thresholds + (1 - keep) * new.to(thresholds)
         good = due & new.isfinite().all()
-        for old, now in ((known, new), (self.binds, binds), (self.broken, broken)):
+        for old, now in ((thresholds, new), (self.binds, binds), (self.broken, broken)):
             old.copy_(torch.where(good, now.to(old), old))
         self.corrected.copy_(torch.where(good, 1.0, self.corrected))
 
@@ -219,12 +219,12 @@ class Keeper(nn.Module):
             mass = exchange.summed(mass)
             end = min(aim.levels) if aim.at_least else max(aim.levels)
             scores, weight = exchange.rows(*tail(scores, weight, mass, end, aim.at_least))
-        found = level_thresholds(scores, weight, mass, self.levels, aim.at_least, self.step)
-        return torch.where(mass > 0, found.double(), self.moving.thresholds[:, 0])
+        thresholds = level_thresholds(scores, weight, mass, self.levels, aim.at_least, self.step)
+        return torch.where(mass > 0, thresholds.double(), self.moving.thresholds[:, 0])
 
     def _on_host(self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray) -> Tensor:
         """The same in numpy, which sorts several times faster, and only as many as it must."""
-        aim, known = self.aim, self.moving.thresholds.numpy()
+        aim, thresholds = self.aim, self.moving.thresholds.numpy()
         if aim.condition != "all":
             weight = weight * ((place & 1) == (aim.condition == "positive"))
         mass = float(weight.sum(dtype=np.float64))
@@ -233,9 +233,9 @@ class Keeper(nn.Module):
         levels = self.levels.numpy()
         # one end of the rows matters, and where it was is nearly where it is
         if aim.at_least:
-            end, share = scores < known.max() + self.step, 1 - levels.min()
+            end, share = scores < thresholds.max() + self.step, 1 - levels.min()
         else:
-            end, share = scores > known.min() - self.step, levels.max()
+            end, share = scores > thresholds.min() - self.step, levels.max()
         end &= weight > 0
         some = np.flatnonzero(end)
         part = weight[some].astype(np.float64)
@@ -243,16 +243,16 @@ class Keeper(nn.Module):
             scores, weight = scores[some], part
         else:
             weight = weight.astype(np.float64)
-        found = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
-        return torch.from_numpy(found.astype(np.float64))
+        at_levels = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
+        return torch.from_numpy(at_levels.astype(np.float64))
 
     def _best(self, rows: TrackedRows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:
         if exchange is not None:
             rows = TrackedRows(*exchange.rows(*rows))
         moving, like = self.moving, self.moving.thresholds
         if moving.slots == 1:
-            found = best_threshold(self.lowered, *rows, self.step)
-            return found.threshold.view(1, 1), found.binds, found.broken
+            settled = best_threshold(self.lowered, *rows, self.step)
+            return settled.threshold.view(1, 1), settled.binds, settled.broken
         if torch.compiler.is_compiling():
             raise KindError("several thresholds are searched on the host: do not compile this loss")
         there = rows.weight > 0

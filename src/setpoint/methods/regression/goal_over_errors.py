@@ -39,6 +39,7 @@ from setpoint.expressions import (
     Total,
 )
 from setpoint.expressions.node import ATOM
+from setpoint.expressions.rows.columns import ABSOLUTE_ERROR
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal
 from setpoint.methods.confusion.goal_over_cells import SignedExpression, _wanted
@@ -107,20 +108,20 @@ class Reduction(Expression):
         if self.place >= 0:
             share = env.weights[self.place : self.place + len(self.items)] * defined
             weights = share / share.sum().clamp(min=1e-36)
-            held = torch.where(defined, values, 0.0)
+            values_or_zero = torch.where(defined, values, 0.0)
             sign = 1.0 if self.how == "max" else -1.0
-            share = weights * (PRESS * sign * apart(weights, held.detach())).exp()
+            share = weights * (PRESS * sign * apart(weights, values_or_zero.detach())).exp()
             share = share / share.sum().clamp(min=1e-36)
-            value = (share * held).sum()
-            mean = (weights * held).sum()
+            value = (share * values_or_zero).sum()
+            mean = (weights * values_or_zero).sum()
             env.pressed[self.place] = torch.where(defined, values, mean).detach()
         elif self.how == "mean":
-            held = torch.where(defined, values, 0.0)
-            value = held.sum() / defined.sum().clamp(min=1)
+            values_or_zero = torch.where(defined, values, 0.0)
+            value = values_or_zero.sum() / defined.sum().clamp(min=1)
         else:
             sign = 1.0 if self.how == "max" else -1.0
-            held = torch.where(defined, sign * values, -math.inf).amax()
-            value = sign * torch.where(some, held, 0.0)
+            values_or_zero = torch.where(defined, sign * values, -math.inf).amax()
+            value = sign * torch.where(some, values_or_zero, 0.0)
         return Reading(value, some)
 
     def text(self) -> tuple[str, int]:
@@ -231,8 +232,7 @@ class ErrorGoal(nn.Module):
             parts = _wanted(Constraint(left, constraint.op, right))
             texts = self._texts(constraint, len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
-            bound = 0.0 if right.needs() else abs(float(right.read({}).value))
-            self.bounds += [bound] * len(parts)
+            self.bounds += [abs(constraint.number or 0.0)] * len(parts)
         self.slices: list[tuple[int, int, float]] = []
         self._rows: dict[Any, int] = {}
         self.trees = [
@@ -286,7 +286,7 @@ class ErrorGoal(nn.Module):
             return None
         if isinstance(bottom, Total) and bottom.quantity != "one":
             return None
-        error = ABSOLUTE if top.quantity == "absolute error" else SQUARED
+        error = ABSOLUTE if top.quantity == ABSOLUTE_ERROR else SQUARED
         key = error, top.event, isinstance(bottom, Spread), bottom.event, power, node.empty
         return Atom(self._rows.setdefault(key, len(self._rows)))
 
@@ -297,9 +297,9 @@ class ErrorGoal(nn.Module):
         top = np.zeros((r, SUMS, self.strata.size))
         below = np.zeros((r, self.strata.size))
         spread, power, empty = np.zeros(r, bool), np.ones(r), np.zeros(r)
-        for i, (error, event, is_spread, given, k, value) in enumerate(self._rows):
+        for i, (error, event, is_spread, rows_event, k, value) in enumerate(self._rows):
             top[i, error] = self.strata.mask(event, columns)
-            below[i] = self.strata.mask(given, columns)
+            below[i] = self.strata.mask(rows_event, columns)
             spread[i], power[i], empty[i] = is_spread, k, value
         self.has_spread = bool(spread.any())
         mix, shift = np.zeros((len(self.trees), r)), np.zeros(len(self.trees))
@@ -334,11 +334,11 @@ class ErrorGoal(nn.Module):
         c = torch.tensor(rng.uniform(0.5, 1.5, (SUMS, self.strata.size)))
         c[FIRST], c[SECOND] = 0.1 * c[FIRST], 4.0
         start = torch.tensor(rng.uniform(0.5, 1.5, self.start().numel()))
-        found = []
+        readings = []
         for t in (1.0, 2.0, 4.0):
             scale = torch.tensor([[1.0], [t], [t * t], [t], [t * t]], dtype=c.dtype)
-            found.append(self.read(c * scale, start)[0])
-        one, two, four = found
+            readings.append(self.read(c * scale, start)[0])
+        one, two, four = readings
         degrees = []
         for j in range(len(self.wanted)):
             first, second = float(two[j] - one[j]), float(four[j] - two[j])
@@ -367,12 +367,12 @@ class ErrorGoal(nn.Module):
         pressed = weights[:0].to(sums.dtype)
         if self.bent:
             env = Env(atoms, defined, weights.to(sums.dtype))
-            found = list(values.unbind())
+            entries = list(values.unbind())
             for j in self.bent:
                 reading = self.trees[j].read(env)
-                held = torch.as_tensor(reading.defined, device=sums.device)
-                found[j] = torch.where(held, self.wanted[j].sign * reading.value, 0.0)
-            values = torch.stack(found)
+                is_defined = torch.as_tensor(reading.defined, device=sums.device)
+                entries[j] = torch.where(is_defined, self.wanted[j].sign * reading.value, 0.0)
+            values = torch.stack(entries)
             if self.slices:
                 pressed = torch.cat([env.pressed[at] for at, _, _ in self.slices])
         return values, pressed

@@ -29,7 +29,6 @@ The augmented Lagrangian of inequalities: Rockafellar, Mathematical Programming 
 from __future__ import annotations
 
 import copy
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +36,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal, Task
 from setpoint.methods.method import GoalStanding, Method, Recovered, ready, undeclared
@@ -94,16 +93,12 @@ class Errors(Method):
     hints = TrainingHints(learning_rate=3e-3, real_targets=True)
 
     def __post_init__(self) -> None:
-        if not is_real(self.rate) or not 0 <= self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a number, 0 or more")
-        if not is_real(self.squared_error) or not 0 <= self.squared_error <= 1:
-            raise KindError(f"squared_error={self.squared_error!r}: a share between 0 and 1")
-        if self.scale is not None and (not is_real(self.scale) or not 0 < self.scale < math.inf):
-            raise KindError(f"scale={self.scale!r}: a positive number, in the targets' units")
-        if self.centre is not None and (
-            not is_real(self.centre) or not abs(self.centre) < math.inf
-        ):
-            raise KindError(f"centre={self.centre!r}: a number, in the targets' units")
+        number("rate", self.rate, 0, error=KindError)
+        number("squared_error", self.squared_error, 0, 1, error=KindError)
+        if self.scale is not None:
+            number("scale", self.scale, 0, open_low=True, error=KindError)
+        if self.centre is not None:
+            number("centre", self.centre, error=KindError)
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if task.kind != "regression":
@@ -126,7 +121,9 @@ class Errors(Method):
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         return ErrorsProgram(ErrorGoal(ready(self, goal, task), Strata(task)), self)
 
-    def recover(self, program: StreamProgram, totals: Any, multipliers: Any) -> Recovered:
+    def recover(
+        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
+    ) -> Recovered:
         assert isinstance(program, ErrorsProgram)
         return program.recovered(totals, multipliers)
 

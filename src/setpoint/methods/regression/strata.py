@@ -45,8 +45,8 @@ class Strata:
     def __post_init__(self) -> None:
         groups = tuple(product(*(values for _, values in self.task.groups)))
         bins = len(self.task.edges or ()) + 1
-        made = {"bins": bins, "groups": groups, "size": bins * len(groups)}
-        for name, value in made.items():
+        derived = {"bins": bins, "groups": groups, "size": bins * len(groups)}
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
 
     @property

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import number, whole
 from setpoint.programs.constrained_problem import Bounds
 from setpoint.solvers.augmented.exact_rounds import Rounds
 from setpoint.solvers.augmented.mean_functions import (
@@ -149,17 +149,11 @@ class AugmentedLagrangian:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "every", "rounds", *(["steps"] if self.steps is not None else [])):
-            x = getattr(self, name)
-            if not is_real(x) or x < 1 or x % 1:
-                raise KindError(f"{name}={x!r}: a whole number, 1 or more")
-        if not is_real(self.rho) or not 0 < self.rho < math.inf:
-            raise KindError(f"rho={self.rho!r}: a positive number")
-        if self.growth is not None and (
-            not is_real(self.growth) or not 1 <= self.growth < math.inf
-        ):
-            raise KindError(f"growth={self.growth!r}: a number, 1 or more, or None")
-        if not is_real(self.rate) or not 0 < self.rate < math.inf:
-            raise KindError(f"rate={self.rate!r}: a positive number")
+            whole(name, getattr(self, name), 1, floats=True, error=KindError)
+        number("rho", self.rho, 0, open_low=True, error=KindError)
+        if self.growth is not None:
+            number("growth", self.growth, 1, error=KindError)
+        number("rate", self.rate, 0, open_low=True, error=KindError)
         _ = self.primal  # it checks the rest
 
     @property

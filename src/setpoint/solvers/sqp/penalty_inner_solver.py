@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.options import is_real
+from setpoint._core.options import choice, number
 from setpoint.programs.constrained_problem import (
     Bounds,
     ConstrainedProblem,
@@ -52,12 +52,9 @@ class Sqp:
     qp: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("tolerance", "feasibility"):
-            x = getattr(self, name)
-            if not is_real(x) or not 0 < x < math.inf:
-                raise KindError(f"{name}={x!r}: a positive number")
-        if self.qp not in SOLVERS:
-            raise KindError(f"qp={self.qp!r}: one of {', '.join(SOLVERS)}")
+        number("tolerance", self.tolerance, 0, open_low=True, error=KindError)
+        number("feasibility", self.feasibility, 0, open_low=True, error=KindError)
+        choice("qp", self.qp, SOLVERS)
 
     def descend(
         self,
