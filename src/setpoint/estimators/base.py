@@ -123,7 +123,7 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
     whole |= {name: x for name, x in some.items() if x is not None}
     for name, x in whole.items():
         if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
-            raise KindError(f"{name}={x!r}: a whole number, 1 or more")
+            raise KindError("{argument}: a whole number, 1 or more", argument=Argument(name, x))
     widths = given["hidden"]
     if not isinstance(widths, tuple | list) or not all(
         isinstance(w, int | np.integer) and w > 0 for w in widths
@@ -135,7 +135,7 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
     }
     for name, x in shares.items():
         if not is_real(x) or not 0 <= x < 1:
-            raise KindError(f"{name}={x!r}: a number between 0 and 1")
+            raise KindError("{argument}: a number between 0 and 1", argument=Argument(name, x))
     sure, hears = given["confidence"], given["listener"]
     if not is_real(sure) or not 0.5 <= sure < 1:
         raise KindError(
@@ -147,6 +147,6 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
         limits["time_limit"] = given["time_limit"]
     for name, x in limits.items():
         if not is_real(x) or not x >= 0:
-            raise KindError(f"{name}={x!r}: a number, 0 or more")
+            raise KindError("{argument}: a number, 0 or more", argument=Argument(name, x))
     if hears is not None and not callable(hears):
         raise KindError(f"listener={hears!r}: a function of one event")
