@@ -229,7 +229,7 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
         for name in ("weight_decay", "learning_rate"):
             x = getattr(self, name)
             if x is not None and (not is_real(x) or x < 0 or (name == "learning_rate" and not x)):
-                raise KindError(f"{name}={x!r}: a positive number")
+                raise KindError("{argument}: a positive number", argument=Argument(name, x))
         if isinstance(method, str) and method not in METHODS:
             hint = did_you_mean(method, METHODS, f"choose from {listing(METHODS)}.")
             raise KindError("{argument}: {hint}", argument=Argument("method", method), hint=hint)
