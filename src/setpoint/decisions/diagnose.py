@@ -18,7 +18,6 @@ from setpoint.decisions.sensitivity.provable_goal import (
     Outlook,
     Provable,
     outlook,
-    score_words,
 )
 from setpoint.decisions.sensitivity.relaxations import (
     ALONE,
@@ -381,7 +380,7 @@ def diagnose_columns(
         weighted=land.columns.weight is not None,
         feasible=rule.feasible,
         reason=_reason(land, rule),
-        point=score_words(rule.operating_point()),
+        point=rule.operating_point(),
         value=rule.value,
         sides=tuple(held.value for held in rule.held),
         behind=land.of(rule).behind,

@@ -34,14 +34,9 @@ from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.rule import score_at_least
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
-
-_ENDLESS = (
-    ("where score >= inf", "nowhere"),
-    ("where score < inf", "everywhere"),
-    ("score >= inf", "nothing decided positive"),
-)
 
 
 @dataclass(frozen=True)
@@ -140,10 +135,10 @@ class Outlook:
         """The rule of a candidate in words, and its threshold."""
         if isinstance(self.rules, np.ndarray):
             threshold = float(self.rules[i])
-            return score_words(f"score >= {threshold:.6g}"), threshold
+            return score_at_least(threshold), threshold
         rule = self.rules[i]
         threshold = rule.threshold if rule.point.along_scores else None
-        return score_words(rule.operating_point()), threshold
+        return rule.operating_point(), threshold
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -224,13 +219,6 @@ class Outlook:
             return None, ROWS
         part = counted[0]
         return round(rows * float(part.n[i]) / part.size), part.rate.who
-
-
-def score_words(point: str) -> str:
-    """An operating point without infinities."""
-    for text, plain in _ENDLESS:
-        point = point.replace(text, plain)
-    return point
 
 
 def _told(rows: float) -> int:
