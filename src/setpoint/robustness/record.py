@@ -14,6 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.errors import DataError, Name
+from setpoint._core.json_codec import to_json
 from setpoint._core.options import is_real
 from setpoint.robustness.attack_outcomes import (
     BROKEN,
@@ -27,7 +28,6 @@ from setpoint.robustness.plots import plot_accuracy, plot_examples, plot_radii
 from setpoint.robustness.storage import write_folder
 from setpoint.robustness.success_criterion import RELATIVE
 from setpoint.robustness.summary import EvaluationFacts, sentences, told_promise
-from setpoint.rules.tradeoff_curve import number_to
 from setpoint.statistics.binomial import interval, p_below, upper
 
 if TYPE_CHECKING:
@@ -193,25 +193,24 @@ class Robustness:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: everything but the table and the images; infinities as strings."""
-        return {
+        record = {
             "distance": self.distance,
-            "eps": list(self.eps),
+            "eps": self.eps,
             "confidence": self.confidence,
             "images": self.images,
             "asked": self.asked,
             "stopped": self.stopped,
             "clean_accuracy": self.clean_accuracy,
             "robust_accuracy_at_most": self.robust_accuracy,
-            "levels": [_plain(vars(level)) for level in self.levels],
-            "radius_quantiles": {
-                f"{q:g}": number_to(r) for q, r in self.radius_quantiles().items()
-            },
-            "attacks": [_plain(vars(ran)) for ran in self.attacks],
-            "notes": list(self.notes),
+            "levels": self.levels,
+            "radius_quantiles": {f"{q:g}": r for q, r in self.radius_quantiles().items()},
+            "attacks": self.attacks,
+            "notes": self.notes,
             "sentences": self.sentences(),
             "seconds": self.seconds,
-            "settings": dict(self.settings),
+            "settings": self.settings,
         }
+        return to_json(record)
 
     def to_csv(self) -> str:
         """The table as text, one row for each image."""
@@ -230,14 +229,3 @@ class Robustness:
         """
         return write_folder(self, folder, images)
 
-
-def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as JSON has them."""
-    return {
-        name: [_flat(v) for v in value] if isinstance(value, tuple) else number_to(value)
-        for name, value in data.items()
-    }
-
-
-def _flat(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else number_to(value)
