@@ -85,12 +85,12 @@ def least_radius(distance: Distance, settings: Mapping[str, Any]) -> Attack:
     return Attack(MIN_RADIUS, call, nearest=True, ours=True)
 
 
-def _common(given: Call) -> dict[str, Any]:
+def _common(arguments: Call) -> dict[str, Any]:
     return {
-        "seed": given.seeds,  # of each image: what is found does not depend on its batch
-        "low": given.low,
-        "high": given.high,
-        "progress": given.progress,
+        "seed": arguments.seeds,  # of each image: what is found does not depend on its batch
+        "low": arguments.low,
+        "high": arguments.high,
+        "progress": arguments.progress,
     }
 
 
@@ -198,8 +198,8 @@ def evaluate(
     wanted = None if targets is None else _targets(targets, labels)
     measure = read_distance(distance)
     radii = read_eps(eps)
-    given = {"restarts": restarts, "iterations": iterations}
-    settings = {name: read_count(value, name) for name, value in given.items()}
+    limits = {"restarts": restarts, "iterations": iterations}
+    settings = {name: read_count(value, name) for name, value in limits.items()}
     settings = {name: value for name, value in settings.items() if value is not None}
     asked = _attacks(attacks, bool(radius), measure, checked_loss(loss), settings)
     device, dtype = home_of(model, images)
@@ -225,7 +225,7 @@ def evaluate(
         seconds=seconds,
         settings={
             "loss": loss,
-            **given,
+            **limits,
             "batch_size": size,
             "low": box[0],
             "high": box[1],
@@ -249,10 +249,10 @@ def _attacks(
 ) -> list[Attack]:
     """Attacks in the order they are run: the least radius first, as it is wanted of all."""
     many = asked if isinstance(asked, list | tuple) else [asked]
-    made: list[Attack] = []
+    attacks: list[Attack] = []
     for one in many:
         if not isinstance(one, str):
-            made += others(one)
+            attacks += others(one)
             continue
         if one not in ("auto", MAX_LOSS, MIN_RADIUS):
             raise KindError(
@@ -260,24 +260,24 @@ def _attacks(
                 "others are given as objects"
             )
         if one == MIN_RADIUS or (one == "auto" and radius):
-            made.append(least_radius(distance, settings))
+            attacks.append(least_radius(distance, settings))
         if one in ("auto", MAX_LOSS):
-            made.append(largest_loss(distance, loss, settings))
-    if not made:
+            attacks.append(largest_loss(distance, loss, settings))
+    if not attacks:
         raise KindError('attacks is empty; say "auto" for ours')
-    made.sort(key=lambda attack: not attack.nearest)
-    return _apart(made)
+    attacks.sort(key=lambda attack: not attack.nearest)
+    return _apart(attacks)
 
 
 def _apart(attacks: Sequence[Attack]) -> list[Attack]:
     """Attacks of one name get numbers behind it."""
     seen: dict[str, int] = {}
-    made = []
+    renamed = []
     for attack in attacks:
         seen[attack.name] = seen.get(attack.name, 0) + 1
         again = f"{attack.name} {seen[attack.name]}" if seen[attack.name] > 1 else attack.name
-        made.append(Attack(again, attack.call, attack.each_eps, attack.nearest, attack.ours))
-    return made
+        renamed.append(Attack(again, attack.call, attack.each_eps, attack.nearest, attack.ours))
+    return renamed
 
 
 def _targets(targets: Any, labels: Tensor) -> Tensor:

@@ -134,8 +134,8 @@ class Robustness:
         """What is left at many radii: from 0 to where the last image falls, unless given."""
         if eps is not None:
             return tuple(self.at(float(e)) for e in eps)
-        found = self.columns["radius"][np.isfinite(self.columns["radius"])]
-        far = max(float(found.max(initial=0.0)), self.eps[-1])
+        finite = self.columns["radius"][np.isfinite(self.columns["radius"])]
+        far = max(float(finite.max(initial=0.0)), self.eps[-1])
         steps = np.unique([0.0, *self.eps, *np.linspace(0.0, 1.05 * far, 120)])
         return tuple(self.at(float(e)) for e in steps)
 
@@ -144,8 +144,8 @@ class Robustness:
 
         Images wrong from the start count as 0, images without a success as +∞.
         """
-        found = np.quantile(self.columns["radius"], list(shares), method="inverted_cdf")
-        return {float(q): float(r) for q, r in zip(shares, found, strict=True)}
+        radii = np.quantile(self.columns["radius"], list(shares), method="inverted_cdf")
+        return {float(q): float(r) for q, r in zip(shares, radii, strict=True)}
 
     def promise(self, floor: float, eps: float | None = None) -> Promise:
         """What was found of "robust accuracy >= floor" at eps, the greatest unless given.

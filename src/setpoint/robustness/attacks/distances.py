@@ -63,14 +63,14 @@ class Distance:
         if self.p is not None:
             return norms((x2 - x).flatten(1), self.p)
         assert self.function is not None
-        found = self.function(x, x2)
-        if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        distance = self.function(x, x2)
+        if not isinstance(distance, Tensor) or distance.shape != x.shape[:1]:
+            shape = tuple(distance.shape) if isinstance(distance, Tensor) else type(distance).__name__
             raise KindError(
                 f"the distance {self.name} gave {shape} for {len(x)} images: "
                 "it has to give one number for each, a tensor (B,)"
             )
-        return found
+        return distance
 
 
 def as_distance(distance: str | Measure | Distance) -> Distance:

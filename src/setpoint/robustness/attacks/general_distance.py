@@ -214,8 +214,8 @@ def _max_loss(
         kept(left, z, steps)
         left = left[quality[left] < 0]
     if len(left):
-        found = lose.run(alone.take(left), points[left], max(1, lines.iterations // 2))
-        kept(left, found.x, found.iterations)
+        result = lose.run(alone.take(left), points[left], max(1, lines.iterations // 2))
+        kept(left, result.x, result.iterations)
     seen = replace(lose, hessian=1).run(alone, points, 1)
     excess = (_measured(measure, alone.clean, points) - eps).clamp_min(0)
     return AttackResult(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
@@ -283,8 +283,8 @@ def _measured(measure: Distance, x: Tensor, z: Tensor) -> Tensor:
 
 def _still(kkt: Tensor, gradient: Tensor) -> Tensor:
     """The residual as a share of the gradient it is left of; 0 where there is none."""
-    found = kkt / torch.where(gradient > 0, gradient, torch.ones_like(gradient))
-    return torch.nan_to_num(found, nan=torch.inf)
+    share = kkt / torch.where(gradient > 0, gradient, torch.ones_like(gradient))
+    return torch.nan_to_num(share, nan=torch.inf)
 
 
 def _parts(
@@ -305,23 +305,23 @@ def _parts(
     if isinstance(seed, int):
         seed = [seed + number for number in range(len(x))]
     step = max(1, batch // lines.restarts)
-    found: list[AttackResult] = []
+    results: list[AttackResult] = []
     for begin in range(0, len(x), step):
         rows = slice(begin, min(begin + step, len(x)))
         aim = target[rows] if isinstance(target, Tensor) and target.ndim else target
         posed = pose(
             model, x[rows], y[rows], aim, low, high, seed[rows], soft=loss != "margin", batch=batch
         )
-        found.append(one(posed, rows))
+        results.append(one(posed, rows))
         if progress is not None:
             progress(rows.stop / len(x))
-    if not found:
+    if not results:
         none = x.new_zeros(0)
         return AttackResult(x, none, none, torch.zeros(0, dtype=torch.long), 0)
     return AttackResult(
-        torch.cat([part.x for part in found]),
-        torch.cat([part.stationarity for part in found]),
-        torch.cat([part.violation for part in found]),
-        torch.cat([part.iterations for part in found]),
-        sum(part.forwards for part in found),
+        torch.cat([part.x for part in results]),
+        torch.cat([part.stationarity for part in results]),
+        torch.cat([part.violation for part in results]),
+        torch.cat([part.iterations for part in results]),
+        sum(part.forwards for part in results),
     )

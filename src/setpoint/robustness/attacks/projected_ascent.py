@@ -62,7 +62,7 @@ def climb(
     iterations: int,
     *,
     first: float = 1.0,
-    told: Callable[[], None] | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> Climbed:
     """Climb from some moves.
 
@@ -94,8 +94,8 @@ def climb(
         length = first * (1.0 - turn / iterations) * eps[:, None]
         goal = moves + length * uphill(seen.gradient, p) + _MOMENTUM * (moves - before)
         before, moves = moves, rows.inside(project(goal, rows.low, rows.high, eps, p))
-        if told is not None:
-            told()
+        if tick is not None:
+            tick()
     score, margin = probe.scores(rows.clean + moves, rows.labels, rows.rivals)
     return best.or_(Climbed(score, margin, moves))
 
