@@ -209,14 +209,18 @@ class _Part:
         call = self.attack.call if self.attack.ours else put_back(self.attack.call)
         return call(arguments)
 
-    def _judged(self, points_or_result: AttackResult | Tensor, rows: Tensor) -> AttackVerdict:
+    def _judged(self, answer: AttackResult | Tensor, rows: Tensor) -> AttackVerdict:
         x, y, target = self.batch
-        points = points_or_result.x if isinstance(points_or_result, AttackResult) else points_or_result
+        points = answer.x if isinstance(answer, AttackResult) else answer
         at = None if target is None else target[rows]
         return self.bench.judge(x[rows], y[rows], points, at)
 
     def _keep(
-        self, standing: WorstCase, rows: Tensor, result: AttackResult | Tensor, judged: AttackVerdict
+        self,
+        standing: WorstCase,
+        rows: Tensor,
+        result: AttackResult | Tensor,
+        judged: AttackVerdict,
     ) -> None:
         stationarity = torch.full_like(judged.distance, math.nan)
         if isinstance(result, AttackResult):
@@ -419,7 +423,9 @@ class AttackBatches:
 
     def columns(self) -> dict[str, np.ndarray]:
         """The table, column by column; attacks by their names."""
-        table = {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
+        table = {
+            name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]
+        }
         names = np.array([*(a.name for a in self.bench.attacks), ""], dtype=object)
         return table | {name: names[table[name]] for name in ("by", "radius_by")}
 

@@ -186,14 +186,17 @@ def _sqp(
 
 def _result(run: SqpRun, plan: str) -> Result:
     functions, best, k = run.functions, run.best, run.functions.count[0]
-    found = run.concluded()
+    conclusion = run.concluded()
     n, m = len(functions.first), len(best.v)
-    if found is None:
+    if conclusion is None:
         paid, low, high, kkt, bundle = np.zeros(m), np.zeros(n), np.zeros(n), math.nan, None
     else:
-        paid, low, high = (host(t) for t in (found.multipliers, found.low, found.high))
-        kkt = found.kkt
-        bundle = (host(found.points), host(found.weights)) if len(found.points) > 1 else None
+        paid = host(conclusion.multipliers)
+        low = host(conclusion.low)
+        high = host(conclusion.high)
+        kkt = conclusion.kkt
+        if len(conclusion.points) > 1:
+            bundle = (host(conclusion.points), host(conclusion.weights))
     multipliers = Multipliers(paid[k:], paid[:k], low, high)
     return Result(
         functions.given(best.x),

@@ -28,7 +28,7 @@ def duplicates(X: Any, parts: Mapping[str, Any]) -> Check:
     frame = frame_of(X)
     marks = row_hashes(frame)
     own = {name: marks[positions(rows, len(frame))] for name, rows in parts.items()}
-    own = {name: overlaps for name, overlaps in own.items() if len(overlaps)}
+    own = {name: hashes for name, hashes in own.items() if len(hashes)}
     if len(own) < 2:
         return Check(CODE, TITLE, NOT_APPLICABLE, "There is one part only.")
     overlaps = []

@@ -47,8 +47,8 @@ def few_positives(parts: Mapping[str, tuple[int, int | None]]) -> Check:
         code,
         title,
         LOOK,
-        f"Rows of the rarer class: {listed}. Below about {wanted} figures and thresholds are mostly "
-        "chance; label more of them.",
+        f"Rows of the rarer class: {listed}. Below about {wanted} figures and thresholds are "
+        "mostly chance; label more of them.",
     )
 
 
@@ -91,7 +91,10 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     if spread <= MOVES * scale:
         return Check(code, title, PASSED, f"{sentence}.")
     return Check(
-        code, title, LOOK, f"{sentence}. Another sample would give another rule; more rows would help."
+        code,
+        title,
+        LOOK,
+        f"{sentence}. Another sample would give another rule; more rows would help.",
     )
 
 

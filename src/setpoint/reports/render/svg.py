@@ -102,7 +102,8 @@ def _inline(text: str, name: str, title: str, words: str, size: tuple[float, flo
 
     def own(tag: re.Match[str]) -> str:
         renamed = _ID.sub(lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", tag[0])
-        return _REFERENCE.sub(lambda m: f"{m[1]}{name}-{m[2]}", renamed).replace("xlink:href", "href")
+        renamed = _REFERENCE.sub(lambda m: f"{m[1]}{name}-{m[2]}", renamed)
+        return renamed.replace("xlink:href", "href")
 
     width, height = (72 * x for x in size)
     return (

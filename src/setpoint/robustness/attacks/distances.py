@@ -65,7 +65,8 @@ class Distance:
         assert self.function is not None
         distance = self.function(x, x2)
         if not isinstance(distance, Tensor) or distance.shape != x.shape[:1]:
-            shape = tuple(distance.shape) if isinstance(distance, Tensor) else type(distance).__name__
+            tensor = isinstance(distance, Tensor)
+            shape = tuple(distance.shape) if tensor else type(distance).__name__
             raise KindError(
                 f"the distance {self.name} gave {shape} for {len(x)} images: "
                 "it has to give one number for each, a tensor (B,)"

@@ -138,7 +138,7 @@ class Chase:
         rows = self.posed.rows.take(index)
         climbed = climb(
             self.posed.probe, rows, start, self.eps[index], self.p, iterations,
-            first=first, told=self._pace.tick,
+            first=first, tick=self._pace.tick,
         )  # fmt: skip
         self.taken[index] += iterations
         self._keep(index, climbed)
@@ -151,7 +151,7 @@ class Chase:
         short = self._stages.short
         climbed = climb(
             self.posed.probe, rows, start.repeat_interleave(count, 0), eps, self.p, short,
-            told=self._pace.tick,
+            tick=self._pace.tick,
         )  # fmt: skip
         self.taken[index] += count * short
         each = climbed.moves.view(len(index), count, -1)

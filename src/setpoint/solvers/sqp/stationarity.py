@@ -257,13 +257,13 @@ class Looking:
         self.gradients += 1
         self.memory.add(remembered(point))
 
-    def left(self, found: Stationarity) -> float:
+    def left(self, stationarity: Stationarity) -> float:
         """What is left of the conditions, coordinate by coordinate beside what it is made of.
 
         maxᵢ |rᵢ| / (1 + Σ |∇f|ᵢ + Σ |λ∇c|ᵢ + |z|ᵢ), with less than 1 where gradients are small from
         the start. A steep slope that a bound or a constraint holds says nothing of the others.
         """
-        return float((found.r.abs() / (self.unit + found.scale)).max())
+        return float((stationarity.r.abs() / (self.unit + stationarity.scale)).max())
 
     def reach(self, x: Tensor) -> float:
         """The size that x has here: how large it is, or how far it came."""
