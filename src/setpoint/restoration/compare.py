@@ -280,7 +280,14 @@ def compare(
     )
     shown = None if truth is None else torch.as_tensor(truth)
     return Compared(
-        restored, scores, failed, torch.as_tensor(y), shown, noise, stopped, tuple(names)
+        restored=restored,
+        evaluations=scores,
+        failed=failed,
+        measurement=torch.as_tensor(y),
+        truth=shown,
+        noise=noise,
+        stopped=stopped,
+        asked=tuple(names),
     )
 
 

@@ -130,7 +130,15 @@ def evaluate(
         distance = manifold_distance(image, prior, sigma)
     residual = restored.residual.detach().double()
     return RestorationEvaluation(
-        restored.method, found, alike, residual, best, best_alike, step, distance, restored.seconds
+        method=restored.method,
+        psnr=found,
+        ssim=alike,
+        residual=residual,
+        oracle_psnr=best,
+        oracle_ssim=best_alike,
+        oracle_step=step,
+        manifold=distance,
+        seconds=restored.seconds,
     )
 
 

@@ -119,7 +119,15 @@ class Bench:
             progress = _Said(told, attack, eps, step, len(runs))
             progress(0.0)
             if len(rows):
-                call = _Part(self, number, attack, eps, first, progress, (x, y, target))
+                call = _Part(
+                    bench=self,
+                    number=number,
+                    attack=attack,
+                    eps=eps,
+                    first=first,
+                    said=progress,
+                    batch=(x, y, target),
+                )
                 tried, won = call(standing, rows)
                 marks[2 * number] |= tried
                 marks[2 * number + 1] |= won
@@ -195,16 +203,16 @@ class _Part:
     def _answer(self, rows: Tensor) -> Any:
         x, y, target = self.batch
         arguments = Call(
-            self.bench.judge.model,
-            x[rows].clone(),
-            y[rows].clone(),
-            self.bench.eps[-1] if self.eps is None else self.eps,
-            None if target is None else target[rows].clone(),
-            self.bench.judge.low,
-            self.bench.judge.high,
-            self.bench.seed,
-            [_APART * self.bench.seed + self.first + row for row in rows.tolist()],
-            self.said,
+            model=self.bench.judge.model,
+            x=x[rows].clone(),
+            y=y[rows].clone(),
+            eps=self.bench.eps[-1] if self.eps is None else self.eps,
+            target=None if target is None else target[rows].clone(),
+            low=self.bench.judge.low,
+            high=self.bench.judge.high,
+            seed=self.bench.seed,
+            seeds=[_APART * self.bench.seed + self.first + row for row in rows.tolist()],
+            progress=self.said,
         )
         call = self.attack.call if self.attack.ours else put_back(self.attack.call)
         return call(arguments)

@@ -206,7 +206,17 @@ def evaluate(
     size = read_count(batch_size, "batch_size") or _batch_size(images, device)
     judge = Judge(model, measure, *box, strict=bool(strict))
     bench = Bench(judge, asked, [Tally(a.name) for a in asked], radii, int(seed), bool(cascade))
-    run = AttackBatches(bench, images, labels, wanted, device, dtype, size, listener, bool(keep))
+    run = AttackBatches(
+        bench=bench,
+        images=images,
+        labels=labels,
+        targets=wanted,
+        device=device,
+        dtype=dtype,
+        size=size,
+        listener=listener,
+        keep=bool(keep),
+    )
     with as_evaluated(model) as notes:
         run.probe()
         began = time.perf_counter()
@@ -308,13 +318,13 @@ def _refuse_silence(bench: Bench) -> None:
 
 def _ran(tally: Tally, attack: Attack) -> AttackRun:
     return AttackRun(
-        tally.name,
-        attack.ours,
-        tally.tried,
-        tally.won,
-        tally.first,
-        tally.broken,
-        tally.seconds,
-        tally.forwards if attack.ours else None,
-        tuple(tally.failures.items()),
+        name=tally.name,
+        ours=attack.ours,
+        tried=tally.tried,
+        won=tally.won,
+        first=tally.first,
+        broken=tally.broken,
+        seconds=tally.seconds,
+        forwards=tally.forwards if attack.ours else None,
+        failures=tuple(tally.failures.items()),
     )

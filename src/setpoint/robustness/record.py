@@ -128,7 +128,15 @@ class Robustness:
         most = float(upper(left, self.images, 1.0 - self.confidence))
         share = left / self.images
         ends = (float(low), float(high))
-        return Level(float(eps), left, self.images, share, ends, most, self.confidence)
+        return Level(
+            eps=float(eps),
+            right=left,
+            images=self.images,
+            accuracy=share,
+            interval=ends,
+            at_most=most,
+            confidence=self.confidence,
+        )
 
     def curve(self, eps: Sequence[float] | None = None) -> tuple[Level, ...]:
         """What is left at many radii: from 0 to where the last image falls, unless given."""

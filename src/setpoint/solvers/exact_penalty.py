@@ -215,21 +215,21 @@ class PenaltyRun:
         # a projection that is no box is asked for in every pass of the thorough way
         found = self._conditions(x, thorough=self.problem.project is None)
         return Solution(
-            self.at(),
-            x,
-            best["objective"],
-            best["violations"].double().cpu().numpy(),
-            found.multipliers,
-            np.array(self.objectives),
-            np.array(self.worst)[:, None],
-            self._status(best["worst"]),
-            self.state(),
-            self.weights.double().cpu().numpy(),
-            self.paid.double().cpu().numpy(),
-            self.strength,
-            found.stationarity,
-            found.complementarity,
-            found.how,
+            x=self.at(),
+            best=x,
+            objective=best["objective"],
+            violations=best["violations"].double().cpu().numpy(),
+            multipliers=found.multipliers,
+            objectives=np.array(self.objectives),
+            snapshots=np.array(self.worst)[:, None],
+            status=self._status(best["worst"]),
+            state=self.state(),
+            penalty=self.weights.double().cpu().numpy(),
+            paid=self.paid.double().cpu().numpy(),
+            strength=self.strength,
+            stationarity=found.stationarity,
+            complementarity=found.complementarity,
+            how=found.how,
         )
 
     def _inside(self) -> None:

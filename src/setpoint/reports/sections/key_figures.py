@@ -166,7 +166,14 @@ def _of_decisions(name: str, ground: Expression, columns: Columns) -> KeyFigure:
     how = EXACT if pure else quantity.how
     share = k is not None and n and math.isclose(quantity.value, k / n)
     return KeyFigure(
-        name, ALSO, quantity.value, low, high, how, k if share else None, n if share else None
+        name=name,
+        role=ALSO,
+        value=quantity.value,
+        low=low,
+        high=high,
+        how=how,
+        k=k if share else None,
+        n=n if share else None,
     )
 
 

@@ -68,13 +68,13 @@ def dps(
     if rule not in RULES:
         raise DataError(f"rule={rule!r} is not known: say one of {', '.join(RULES)}.")
     guide = _Guide(
-        task,
-        Diffusion.of(task, denoiser_of(task, "dps", clipped=False), iterations),
-        rule,
-        _SCALES[rule] if scale is None else scale,
-        spread,
-        noise_level(task, sigma) if rule == "level" else None,
-        samples,
+        task=task,
+        diffusion=Diffusion.of(task, denoiser_of(task, "dps", clipped=False), iterations),
+        rule=rule,
+        scale=_SCALES[rule] if scale is None else scale,
+        spread=spread,
+        sigma=noise_level(task, sigma) if rule == "level" else None,
+        samples=samples,
     )
     steps = len(guide.diffusion.kept)
     task.watch.steps = steps + 1  # the image itself comes last

@@ -129,11 +129,11 @@ def outcome(
     if solved.interrupted:
         status = f"Interrupted after {solved.calls} calls; {status}"
     return RestorationOutcome(
-        answer.image,
-        search.first(search.seed(solved.rows), solved.residual),
-        answer.unknowns,
-        torch.full((search.batch,), solved.calls - 1, device=bound.device),
-        why,
-        f"{status}.",
-        solved.interrupted,
+        image=answer.image,
+        seed=search.first(search.seed(solved.rows), solved.residual),
+        unknowns=answer.unknowns,
+        chosen=torch.full((search.batch,), solved.calls - 1, device=bound.device),
+        why=why,
+        status=f"{status}.",
+        interrupted=solved.interrupted,
     )

@@ -180,13 +180,13 @@ def _by_quasi_newton(
         answer = search.answer(solved.rows, solved.images, solved.residual, None)
     words = "interrupted: the last point called" if solved.interrupted else "the solver's end"
     return RestorationOutcome(
-        answer.image,
-        search.first(search.seed(solved.rows), solved.residual),
-        answer.unknowns,
-        torch.full((search.batch,), solved.calls - 1, device=rows.device),
-        [words] * search.batch,
-        f"{'Interrupted' if solved.interrupted else 'Ended'} after {solved.calls} calls.",
-        solved.interrupted,
+        image=answer.image,
+        seed=search.first(search.seed(solved.rows), solved.residual),
+        unknowns=answer.unknowns,
+        chosen=torch.full((search.batch,), solved.calls - 1, device=rows.device),
+        why=[words] * search.batch,
+        status=f"{'Interrupted' if solved.interrupted else 'Ended'} after {solved.calls} calls.",
+        interrupted=solved.interrupted,
     )
 
 
@@ -214,11 +214,11 @@ def describe(
             end += f"; iterations={iterations} ended the others: raise it to let them go on"
     status = f"Interrupted after {kept.seen} steps" if kept.interrupted else f"{kept.seen} steps"
     return RestorationOutcome(
-        kept.image,
-        kept.seed,
-        kept.unknowns,
-        kept.step,
-        why,
-        f"{status}{'; ' if end else ''}{end}.",
-        kept.interrupted,
+        image=kept.image,
+        seed=kept.seed,
+        unknowns=kept.unknowns,
+        chosen=kept.step,
+        why=why,
+        status=f"{status}{'; ' if end else ''}{end}.",
+        interrupted=kept.interrupted,
     )

@@ -156,7 +156,16 @@ def train_prior(
         table = (cosine(1000) if alpha_bar is None else alpha_bar).to(place, torch.float64)
     drawn = _batches(data, table, batch, seed, augment)
     learner = _Learner(model, table, drawn, learning_rate, graph)
-    _run(learner, steps, batch, learning_rate, warmup, ema, callback, max(1, every))
+    _run(
+        learner=learner,
+        steps=steps,
+        batch=batch,
+        learning_rate=learning_rate,
+        warmup=warmup,
+        ema=ema,
+        callback=callback,
+        every=max(1, every),
+    )
     learner.keep_average()
     if table is None:
         return FlowPrior(model, shape=shape, range=range)

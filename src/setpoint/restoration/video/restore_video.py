@@ -207,16 +207,16 @@ def restore_video(
         refine = 0 if isinstance(flow, Tensor) or not pixel else 25
     plan = plan_of(
         FramePlan(
-            weight,
-            slack or 0.0,
-            iterations,
-            rate,
-            window,
-            patience,
-            warmup,
-            refine,
-            smoothing,
-            starts,
+            pixel=weight,
+            slack=slack or 0.0,
+            iterations=iterations,
+            rate=rate,
+            window=window,
+            patience=patience,
+            warmup=warmup,
+            refine=refine,
+            smoothing=smoothing,
+            starts=starts,
         ),
         rank,
     )

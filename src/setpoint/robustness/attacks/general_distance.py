@@ -122,7 +122,20 @@ def general_max_loss(
         scored = CountedModel(model, posed.probe.sign, loss != "margin")
         return _max_loss(posed, scored, measure, radius[rows], clip, lines, (low, high))
 
-    return _parts(model, x, y, target, low, high, seed, loss, batch, lines, progress, one)
+    return _parts(
+        model=model,
+        x=x,
+        y=y,
+        target=target,
+        low=low,
+        high=high,
+        seed=seed,
+        loss=loss,
+        batch=batch,
+        lines=lines,
+        progress=progress,
+        one=one,
+    )
 
 
 def general_min_radius(
@@ -171,7 +184,20 @@ def general_min_radius(
         scored = CountedModel(model, posed.probe.sign, False)
         return _min_radius(posed, scored, measure, lines, (low, high))
 
-    return _parts(model, x, y, target, low, high, seed, "margin", batch, lines, progress, one)
+    return _parts(
+        model=model,
+        x=x,
+        y=y,
+        target=target,
+        low=low,
+        high=high,
+        seed=seed,
+        loss="margin",
+        batch=batch,
+        lines=lines,
+        progress=progress,
+        one=one,
+    )
 
 
 def _max_loss(

@@ -250,7 +250,15 @@ class AugmentedLagrangian:
             return Rounds(self, MeanFunctions(meter, [None], sides), meter, parts, allowed, near)
         feed = Feed(batches, self.steps, seed)
         functions = MeanFunctions(meter, feed.whole, sides)
-        return Epochs(self, functions, feed, meter, parts, allowed, near)
+        return Epochs(
+            solver=self,
+            whole=functions,
+            feed=feed,
+            meter=meter,
+            parts=parts,
+            feasibility=allowed,
+            tolerance=near,
+        )
 
 
 def _fits(state: dict[str, Any], run: Epochs | Rounds) -> None:
@@ -290,22 +298,22 @@ def _concluded(run: Epochs | Rounds, state: dict[str, Any], why: str) -> Augment
     paid, count = balance.paid.double().cpu().numpy(), int((~run.equal).sum())
     low, high = (side.numpy() for side in balance.held())
     return Augmented(
-        best["x"],
-        best["f"],
-        best["worst"],
-        balance.residual,
-        balance.noise,
-        paid[:count],
-        paid[count:],
-        low,
-        high,
-        optimal and feasible,
-        _status(run, why, feasible, optimal, balance, noisy),
-        run.step,
-        run.meter.evaluations,
-        run.meter.gradients,
-        run.meter.spent,
-        state,
+        x=best["x"],
+        fun=best["f"],
+        violation=best["worst"],
+        kkt=balance.residual,
+        noise=balance.noise,
+        inequalities=paid[:count],
+        equalities=paid[count:],
+        low=low,
+        high=high,
+        success=optimal and feasible,
+        status=_status(run, why, feasible, optimal, balance, noisy),
+        iterations=run.step,
+        evaluations=run.meter.evaluations,
+        gradients=run.meter.gradients,
+        seconds=run.meter.spent,
+        state=state,
     )
 
 
@@ -402,20 +410,20 @@ def solved(
     )
     paid = Multipliers(solution.inequalities, solution.equalities, solution.low, solution.high)
     return Result(
-        functions.given(_flat(solution.x)),
-        solution.fun,
-        solution.violation,
-        solution.kkt,
-        paid,
-        solution.success,
-        solution.status,
-        solution.iterations,
-        solution.evaluations,
-        solution.gradients,
-        solution.seconds,
-        plan,
-        None,
-        solution.state,
+        x=functions.given(_flat(solution.x)),
+        fun=solution.fun,
+        violation=solution.violation,
+        kkt=solution.kkt,
+        multipliers=paid,
+        success=solution.success,
+        status=solution.status,
+        iterations=solution.iterations,
+        evaluations=solution.evaluations,
+        gradients=solution.gradients,
+        seconds=solution.seconds,
+        plan=plan,
+        bundle=None,
+        state=solution.state,
     )
 
 

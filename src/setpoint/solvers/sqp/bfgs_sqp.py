@@ -136,7 +136,16 @@ class SqpRun:
         ups, downs = (index.to(x.device) for index in state["held"])
         sides = state["sides"].numpy()
         zero = torch.zeros_like(x)
-        self.last = Direction(zero, self.mu, zero[:0], zero, 0.0, 0.0, sides, (ups, downs))
+        self.last = Direction(
+            d=zero,
+            mu=self.mu,
+            y=zero[:0],
+            w=zero,
+            slope=0.0,
+            gain=0.0,
+            sides=sides,
+            held=(ups, downs),
+        )
         self.looking.load(state["looking"])
         self.functions.calls = int(state["evaluations"])
         self.begun = True
@@ -374,7 +383,15 @@ class SqpRun:
         self.rescues += 1
         r, mu = self.mu * stationarity.r, self.mu
         sides = np.zeros(len(self.point.v))
-        direction = Direction(-r, mu, mu * stationarity.multipliers, r, -float(r @ r), 0.0, sides)
+        direction = Direction(
+            d=-r,
+            mu=mu,
+            y=mu * stationarity.multipliers,
+            w=r,
+            slope=-float(r @ r),
+            gain=0.0,
+            sides=sides,
+        )
         before = self.point
         step = self._along(direction, self.hessian)
         if step.point is None or step.t == 0:

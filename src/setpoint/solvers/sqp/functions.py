@@ -218,7 +218,17 @@ class Functions:
             each = broken(v.cpu().numpy(), self.count[0])
             total, worst = float(each.sum()), float(each.max(initial=0.0))
         finite = math.isfinite(f) and math.isfinite(total)
-        return Evaluated(x, f, v, total, worst, finite, leaves, top, rows)
+        return Evaluated(
+            x=x,
+            f=f,
+            v=v,
+            total=total,
+            worst=worst,
+            finite=finite,
+            leaves=leaves,
+            top=top,
+            rows=rows,
+        )
 
     def read(
         self, parts: Sequence[Tensor], *more: Any

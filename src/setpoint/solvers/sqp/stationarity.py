@@ -152,15 +152,15 @@ def stationarity(
     weights[points, 1 + which] = weight[count : count + len(owner)]
     force = torch.zeros_like(x).index_put((bounds,), sign * weight[count + len(owner) :])
     return Stationarity(
-        float(r.norm()),
-        float(cost @ weight.abs()),
-        r,
-        weight.abs() @ A.abs(),
-        weights[:, 1:].sum(0),
-        (-force).clamp(min=0),
-        force.clamp(min=0),
-        torch.stack([p.x for p in near]),
-        weights,
+        kkt=float(r.norm()),
+        gap=float(cost @ weight.abs()),
+        r=r,
+        scale=weight.abs() @ A.abs(),
+        multipliers=weights[:, 1:].sum(0),
+        low=(-force).clamp(min=0),
+        high=force.clamp(min=0),
+        points=torch.stack([p.x for p in near]),
+        weights=weights,
     )
 
 

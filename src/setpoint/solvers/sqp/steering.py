@@ -152,7 +152,16 @@ class Steering:
         gain = self._gain(y)
         slope = -mu * float(self.K[0] @ y) - gain
         sides = self.guess[: self.m]
-        return Direction(d, mu, weights[1 : self.m + 1], w, slope, gain, sides, held)
+        return Direction(
+            d=d,
+            mu=mu,
+            y=weights[1 : self.m + 1],
+            w=w,
+            slope=slope,
+            gain=gain,
+            sides=sides,
+            held=held,
+        )
 
     def steer(self, mu: float, least: float) -> Direction:
         """The direction, with μ lowered until it heads for the constraints."""
