@@ -121,8 +121,8 @@ def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:
         PAGE: page_of(record, compared, setting.names).encode(),
         RECORD: (json.dumps(record, indent=1, allow_nan=False) + "\n").encode(),
     }
-    for method, found in compared.restored.items():
-        images = to_numpy(found.image)
+    for method, restored in compared.restored.items():
+        images = to_numpy(restored.image)
         if images.shape[1] in (1, 3):
             files |= {
                 f"{method}/{name}.png": as_png(image, box)
@@ -135,10 +135,10 @@ def _arrays(compared: Compared, names: tuple[str, ...]) -> bytes:
     arrays = {"names": np.array(names), "measurement": to_numpy(compared.measurement)}
     if compared.truth is not None:
         arrays["truth"] = to_numpy(compared.truth)
-    for method, found in compared.restored.items():
-        arrays[method] = to_numpy(found.image)
-        arrays |= {f"{method}_history_{key}": to_numpy(v) for key, v in found.history.items()}
-        kernel = kernel_of(found)
+    for method, restored in compared.restored.items():
+        arrays[method] = to_numpy(restored.image)
+        arrays |= {f"{method}_history_{key}": to_numpy(v) for key, v in restored.history.items()}
+        kernel = kernel_of(restored)
         if kernel is not None:
             arrays[f"{method}_kernel"] = kernel
     with io.BytesIO() as file:
@@ -149,13 +149,13 @@ def _arrays(compared: Compared, names: tuple[str, ...]) -> bytes:
 def _method(compared: Compared, row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """A row of the table, and of every image the selected iterate, why, and its figures."""
     name = row["method"]
-    found, scored = compared.restored[name], compared.evaluations.get(name)
-    columns = {"chosen": found.chosen, "residual": found.residual}
+    restored, scored = compared.restored[name], compared.evaluations.get(name)
+    columns = {"chosen": restored.chosen, "residual": restored.residual}
     if scored is not None:
         columns |= {key: getattr(scored, key) for key in SCORES}
     lists = {key: value.tolist() for key, value in columns.items() if value is not None}
     images = [
         {"name": one, "why": why, **{key: value[at] for key, value in lists.items()}}
-        for at, (one, why) in enumerate(zip(names, found.why, strict=True))
+        for at, (one, why) in enumerate(zip(names, restored.why, strict=True))
     ]
     return {**row, "images": images}

@@ -81,13 +81,13 @@ def dps(
     unknowns = Unknowns(task, unknowns_rate)
     drawn = guide.sample(unknowns, samples)  # (samples · B, *shape)
     mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
-    told = "one sample" if samples == 1 else f"the mean of {samples} samples"
+    description = "one sample" if samples == 1 else f"the mean of {samples} samples"
     return RestorationOutcome(
         image=mean,
         unknowns=unknowns.value,
         chosen=torch.full((len(mean),), steps, device=mean.device),
-        why=[told] * len(mean),
-        status=f"{told}, {steps} steps, rule {rule!r}",
+        why=[description] * len(mean),
+        status=f"{description}, {steps} steps, rule {rule!r}",
     )
 
 
@@ -153,14 +153,14 @@ class _Guide:
         draw: torch.Generator,
     ) -> Tensor:
         diffusion = self.diffusion
-        half, kept = diffusion.space.half, diffusion.kept[at]
+        half, alpha = diffusion.space.half, diffusion.kept[at]
         inside = diffusion.inside(clean)
         if self.rule == "level":
             assert self.sigma is not None
             assert self.gain is not None
-            variance = self.sigma**2 + self.spread * self.gain * half**2 * (1 - kept)
+            variance = self.sigma**2 + self.spread * self.gain * half**2 * (1 - alpha)
             pull = slope / rows(2 * self._each(variance), slope)
-            inside = inside - (self.scale * (1 - kept) / kept**0.5) * pull
+            inside = inside - (self.scale * (1 - alpha) / alpha**0.5) * pull
             return diffusion.ancestor(u, self._bounded(inside), at, draw)
         after = diffusion.ancestor(u, self._bounded(inside), at, draw)
         # per thousandth of the schedule, and with r in units of half the range

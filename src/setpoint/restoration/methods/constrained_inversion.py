@@ -105,8 +105,8 @@ def outcome(
     over = [float(e) for e in answer.residual / bound - 1]
     why = []
     mixed = torch.zeros_like(answer.alone) if answer.mixed is None else answer.mixed
-    told = zip(over, bound.sqrt().tolist(), answer.alone, mixed, strict=True)
-    for excess, level, alone, started in told:
+    rows = zip(over, bound.sqrt().tolist(), answer.alone, mixed, strict=True)
+    for excess, level, alone, started in rows:
         whose = "the best copy" if bool(alone) else f"the mean of {search.copies} copies"
         whose = "the solution" if search.copies == 1 else whose
         whose = f"{whose}, averaged with the start," if bool(started) else whose
@@ -117,9 +117,9 @@ def outcome(
                 f"{whose}, whose squared residual is {100 * excess:.0f} % above that of the noise "
                 f"(level {level:.3g}, {origin})"
             )
-    kept = sum(excess <= HOLDS for excess in over)
-    status = f"{kept} of {search.batch} images explain y within the noise level {origin}"
-    if kept < search.batch:
+    within = sum(excess <= HOLDS for excess in over)
+    status = f"{within} of {search.batch} images explain y within the noise level {origin}"
+    if within < search.batch:
         status += "; for the others raise iterations, or state a higher noise level"
     open_ends = int((~solved.settled).sum())
     if open_ends and not solved.interrupted:
