@@ -237,7 +237,8 @@ def _descend(
     # a failed try falls back to the last image without momentum: there short steps descend
     accepted, onward = rows(good, x), rows((speed - 1) / faster, x)
     state.ahead = torch.where(accepted, new + onward * (new - x), x)
-    state.x, state.squared = torch.where(accepted, new, x), torch.where(good, squared, state.squared)
+    state.x = torch.where(accepted, new, x)
+    state.squared = torch.where(good, squared, state.squared)
     state.field = torch.where(accepted.unsqueeze(1), field, state.field)
     state.speed = torch.where(good, faster, torch.ones_like(faster))
     # steps may grow again, slowly: the slope of a nonlinear A changes along the way
