@@ -66,10 +66,10 @@ def verdict(
 def _limits(goal: Goal) -> list[tuple[str, str, float]]:
     limits = []
     for c in goal.constraints:
-        if c.right.needs():
+        if c.number is None:
             limits.append((f"{c.left} - ({c.right})", c.op, 0.0))
         else:
-            limits.append((str(c.left), c.op, float(c.right.read({}).value)))
+            limits.append((str(c.left), c.op, c.number))
     return limits
 
 
@@ -135,8 +135,7 @@ def _refuted(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple
 def _not_feasible(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
     return (
         f"What was asked is out of reach with this model: {asked}.",
-        f"On the {rule.rows:,} rows it was chosen on, "
-        f"{signed(rule.account())}",
+        f"On the {rule.rows:,} rows it was chosen on, {signed(rule.account())}",
     )
 
 

@@ -232,8 +232,7 @@ class ErrorGoal(nn.Module):
             parts = _wanted(Constraint(left, constraint.op, right))
             texts = self._texts(constraint, len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
-            bound = 0.0 if right.needs() else abs(float(right.read({}).value))
-            self.bounds += [bound] * len(parts)
+            self.bounds += [abs(constraint.number or 0.0)] * len(parts)
         self.slices: list[tuple[int, int, float]] = []
         self._rows: dict[Any, int] = {}
         self.trees = [

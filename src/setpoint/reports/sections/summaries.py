@@ -211,7 +211,7 @@ class PlanSummary(Record):
                     bounds=tuple((rows, x) for rows, x in need.bounds if x is not None),
                     why=need.why,
                     sentence=str(need),
-                    asked=None if c.right.needs() else float(c.right.read({}).value),
+                    asked=c.number,
                     metric=str(c.left),
                 )
                 for need, c in zip(plan.needs, plan.goal.constraints, strict=True)

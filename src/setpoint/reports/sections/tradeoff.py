@@ -107,7 +107,7 @@ def tradeoff(
         Of the rule; the objective first, then the limits in order.
     contenders : sequence of ContenderSummary
     """
-    numeric = [j for j, c in enumerate(goal.constraints) if not c.right.needs()]
+    numeric = [j for j, c in enumerate(goal.constraints) if c.number is not None]
     lines = [] if rule.kind != "threshold" else [_line(name, goal, c) for name, c in rows]
     lines = [line for line in lines if line is not None]
     panels = [_panel(goal.constraints[j], j, figures, lines, contenders) for j in numeric[:PANELS]]
@@ -152,7 +152,7 @@ def _panel(
         limit=str(constraint),
         x=str(constraint.left),
         op=constraint.op,
-        bound=float(constraint.right.read({}).value),
+        bound=constraint.number,
         curves=tuple(TradeoffCurve(line.name, line.sides[j], line.objective) for line in lines),
         point=_point(figures[1 + j], figures[0]) if figures else None,
         others=tuple(_contenders(j, contenders)),
