@@ -1,4 +1,4 @@
-"""How robust a model is, as far as attacks can tell.
+"""Robust accuracy of a model, bounded from above by attacks.
 
     robust accuracy at ε  =  P( the model is right at every x' with d(x, x') ≤ ε in the box )
                           ≤  share of images that no attack has beaten within ε

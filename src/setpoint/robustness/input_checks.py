@@ -1,4 +1,4 @@
-"""What an evaluation is given, checked once at the door: images, labels, radii, the model."""
+"""Input of an evaluation, checked at the door: images, labels, radii, the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation found: a table of images, and bounds on robust accuracy read from it."""
+"""Record of an evaluation: a table of images, and bounds on robust accuracy read from it."""
 
 from __future__ import annotations
 

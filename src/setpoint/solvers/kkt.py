@@ -1,4 +1,4 @@
-"""How far a point is from the conditions of an optimum, and the multipliers that say so.
+"""Residual of the conditions of an optimum at a point, and the multipliers that show it.
 
     r(λ) = ∇f + ω ∇R + Σⱼ λⱼ ∇vⱼ,        λⱼ ∈ [0, μⱼ],  an equation's in [−μⱼ, μⱼ]
 

@@ -1,4 +1,4 @@
-"""Which of several candidates to take: the best one that keeps the constraints, or a mixture.
+"""Choice among candidates: the best one that keeps the constraints, or a mixture.
 
     minimise Σₛ pₛ fₛ   subject to   Σₛ pₛ vₛⱼ <= tolerance for each j,   p >= 0,  Σ p = 1
 

@@ -1,4 +1,4 @@
-"""What a baseline asks of a task before it starts: range, noise, linearity, a first image."""
+"""Questions of a baseline to its task: range, noise, linearity, a first image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a restoration is given, checked once at the door: y, operator, prior, noise.
+"""Input of a restoration, checked once at the door: y, operator, prior, noise.
 
 The prior and the operator are tried on one image, forward and backward. The image tried has black
 and white parts: what has no gradient at the ends of the range (a square root, a logarithm) shows.

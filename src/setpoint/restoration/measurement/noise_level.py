@@ -1,4 +1,4 @@
-"""How strong the noise is, read off the measurement alone.
+"""Noise level, estimated from the measurement alone.
 
     d = (y[i,j] − y[i,j+1] − y[i+1,j] + y[i+1,j+1]) / 2        what neighbouring pixels do not share
     σ̂ = median of the |d| not above 2.5 σ̂, over its value for a standard normal d, 0.665

@@ -1,4 +1,4 @@
-"""What every operator of ours asks of the images it is given, and where it keeps its tensors."""
+"""Checks of image tensors that all operators share, and constants on every device."""
 
 from __future__ import annotations
 

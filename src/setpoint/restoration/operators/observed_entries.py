@@ -1,4 +1,4 @@
-"""Which entries of y an operator lets depend on the image, found by trying.
+"""Entries of y that depend on the image, found by trying the operator.
 
     hidden(i)  ⟺  A(dark)_i = A(bright)_i = A(drawn)_i      exactly, to the last bit
 

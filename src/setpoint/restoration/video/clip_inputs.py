@@ -1,4 +1,4 @@
-"""What is given, checked once: clips, operator, flow, options."""
+"""Input of a video restoration, checked once: clips, operator, flow, options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attack is to an evaluation: a name, and a call that gives points for some images."""
+"""Attack of an evaluation: a name, and a call that gives points for some images."""
 
 from __future__ import annotations
 

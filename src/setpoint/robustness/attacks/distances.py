@@ -1,4 +1,4 @@
-"""How far an image was moved: an ℓ_p norm by name, or any function of two batches of images.
+"""Distances between images: an ℓ_p norm by name, or any function of two batches.
 
     ‖x − x'‖_p = (Σ |x_i − x'_i|^p)^{1/p},   1 ≤ p ≤ ∞        "l1", "l2", "linf", "l1.5", …
 

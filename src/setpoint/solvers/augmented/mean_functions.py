@@ -1,4 +1,4 @@
-"""What functions of batches are in the mean over all of them: values, gradients, conditions.
+"""Functions of batches averaged over all of them: values, gradients, conditions.
 
     f(x) = 1/N Σ f(x, batch),     v(x) = 1/N Σ (c, e)(x, batch),     r(λ) = ∇f + Jᵀ λ
 

@@ -1,4 +1,4 @@
-"""How far a point is from the conditions of an optimum, kinks included.
+"""Residual of the conditions of an optimum at a point, kinks included.
 
     r = Σₖ αₖ ∇f(xₖ) + Σⱼ λⱼ ∇vⱼ + z,     α >= 0,  Σ α = 1,  λ of an inequality >= 0,  z of bounds
 
