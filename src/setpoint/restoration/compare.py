@@ -167,7 +167,7 @@ class Compared:
         ----------
         folder : path
             A new one, or with ``force`` one that this wrote before.
-        setting : Setting, optional
+        setting : RestorationSetting, optional
             What was asked, in words for the record.
         """
         if setting is None:

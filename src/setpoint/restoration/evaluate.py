@@ -111,7 +111,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation
+    RestorationEvaluation
     """
     box = restored.range if range is None else range
     image = restored.image

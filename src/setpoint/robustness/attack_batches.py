@@ -97,7 +97,7 @@ class Bench:
         ----------
         x, y, target : Tensor
             The batch.
-        clean : Judged
+        clean : AttackVerdict
             The model's word on it.
         first : int
             The number of its first image.

@@ -170,7 +170,7 @@ def evaluate(
     keep : bool
         Whether the points are kept in the record, as much memory as the images take.
     listener : callable, optional
-        Told a :class:`Progress` before each part of the work.
+        Told a :class:`AttackProgress` before each part of the work.
 
     Returns
     -------

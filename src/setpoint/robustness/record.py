@@ -48,7 +48,7 @@ class Robustness:
     confidence : float
     columns : dict of arrays (n,)
         See :attr:`table`.
-    attacks : tuple of Ran
+    attacks : tuple of AttackRun
     asked : int
         Images given; more than the table has where the evaluation was stopped.
     notes : tuple of str

@@ -12,7 +12,7 @@ from setpoint.robustness.attack_outcomes import BROKEN, REFUTED, AttackRun, Leve
 if TYPE_CHECKING:
     from setpoint.robustness.record import Robustness
 
-STATIONARY = 0.05  #: our attacks count as at rest up to here, of at most 1 (see Found)
+STATIONARY = 0.05  #: our attacks count as at rest up to here, of at most 1 (see AttackResult)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class WorstCase:
     judge : Judge
     x : Tensor (B, *shape)
         The clean images.
-    clean : Judged
+    clean : AttackVerdict
         The model's word on them.
     eps : float
         The greatest radius asked for.
@@ -59,7 +59,7 @@ class WorstCase:
             Whether it looks for the least distance, and its stationarity speaks of that.
         rows : Tensor (b,) of int64
             The images of the batch that were attacked.
-        found : Judged
+        verdict : AttackVerdict
             Of b points.
         stationarity : Tensor (b,)
             NaN where the attack knows none.

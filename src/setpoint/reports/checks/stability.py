@@ -60,7 +60,7 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
 
     Parameters
     ----------
-    scored : Scored
+    scored : ScoredRows
         The rows that the threshold was chosen on, or rows like them.
     rule : DecisionRule
     seed : int

@@ -24,7 +24,7 @@ def denoiser_of(task: RestorationTask, method: str, *, clipped: bool = True) -> 
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         The task.
     method : str
         Who asks, for the sentence.

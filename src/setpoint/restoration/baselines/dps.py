@@ -46,7 +46,7 @@ def dps(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored. Its prior must have ``denoise``.
     iterations : int
         Steps of one sample, each a call of the network and its gradient.

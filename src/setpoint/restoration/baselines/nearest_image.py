@@ -41,7 +41,7 @@ def nearest(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored.
     training : torch.Tensor
         (N, *shape), images in the prior's range. Required.

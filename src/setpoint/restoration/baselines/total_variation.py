@@ -137,7 +137,7 @@ def total_variation(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored.
     iterations : int
         Steps on the image.

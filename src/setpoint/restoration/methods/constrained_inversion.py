@@ -46,7 +46,7 @@ def constrained(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored. Where ``task.noise`` is None the level is estimated from y.
     regulariser : "anchor", "seed" or callable
         Ω, see :mod:`.regularisers`.

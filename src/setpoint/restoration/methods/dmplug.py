@@ -53,7 +53,7 @@ def dmplug(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored.
     regulariser : None, "seed" or callable
         Ω, see :mod:`.regularisers`.

@@ -43,7 +43,7 @@ def warm_image(task: RestorationTask, start: str | Tensor) -> tuple[Tensor, Tens
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored.
     start : "auto", "pnp", "norm", "level", "best", "smooth" or torch.Tensor
         How x̂ is made, or x̂ itself. "auto" is "pnp" where the prior has a denoiser, and "best"

@@ -129,7 +129,7 @@ def fmplug(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored; its prior has ``carry``, as flows and diffusion models do.
     copies : int
         Seeds searched from for each image; the image is their mean.

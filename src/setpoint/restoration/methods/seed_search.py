@@ -71,7 +71,7 @@ class SeedSearch:
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored.
     copies : int
         How often each image is searched for.

@@ -79,7 +79,7 @@ class Posed:
 
     Attributes
     ----------
-    rows : Rows
+    rows : AttackRows
         One row an image, no rival named.
     logits : Tensor (B, K)
         Of the clean images.

@@ -74,7 +74,7 @@ def near(
     ----------
     probe : Probe
         The model.
-    rows : Rows
+    rows : AttackRows
         The rows.
     start : Tensor (R, n)
         The first moves.
@@ -82,7 +82,7 @@ def near(
         The power of the norm.
     course : Course
         Length, bias and overshoot.
-    told : callable or None
+    tick : callable or None
         Called after every iteration.
     """
     moves = rows.inside(start)

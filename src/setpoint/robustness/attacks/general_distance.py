@@ -98,7 +98,7 @@ def general_max_loss(
 
     Returns
     -------
-    Found
+    AttackResult
         Points with d <= eps, measured, in the box; ``violation`` is 0 unless d(x, x) itself is not.
 
     Examples
@@ -163,7 +163,7 @@ def general_min_radius(
 
     Returns
     -------
-    Found
+    AttackResult
         Where nothing was found, the point with the greatest margin; ``violation`` is above 0.
 
     Examples

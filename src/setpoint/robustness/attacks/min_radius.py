@@ -78,7 +78,7 @@ def min_radius(
 
     Returns
     -------
-    Found
+    AttackResult
         Where nothing was found, the last point tried, and its ``violation`` is above 0.
 
     Examples

@@ -70,7 +70,7 @@ def climb(
     ----------
     probe : Probe
         The model.
-    rows : Rows
+    rows : AttackRows
         The rows, with or without rivals.
     start : Tensor (R, n)
         The first moves.
@@ -82,7 +82,7 @@ def climb(
         Steps, and gradients.
     first : float
         The length of the first step, in units of ε.
-    told : callable or None
+    tick : callable or None
         Called after every step.
     """
     moves = before = rows.inside(project(start, rows.low, rows.high, eps, p))
