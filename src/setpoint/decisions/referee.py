@@ -25,8 +25,8 @@ from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
+from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.rule import OperatingPoint, with_decisions
 
 # What it costs to break a constraint, where a rule or a model has to be chosen.
 
@@ -68,7 +68,7 @@ class Entrant:
 
 
 def cross_decided(
-    columns: Columns, fold: np.ndarray, choose: Callable[[Columns], OperatingPoint]
+    columns: Columns, fold: np.ndarray, choose: Callable[[Columns], DecisionRule]
 ) -> Columns:
     """Rows decided by rules that other folds chose.
 
@@ -89,7 +89,7 @@ def cross_decided(
             rule = choose(columns.take(np.flatnonzero(fold != f)))
         except DataError:  # the other folds lack a class
             rule = choose(columns)
-        part = with_decisions(rule, columns.take(rows))
+        part = rule.decided_columns(columns.take(rows))
         made = np.asarray(part.decided)
         if decided is None:
             decided = np.zeros((columns.size, *made.shape[1:]), made.dtype)

@@ -370,11 +370,12 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     def decide(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
         """Decisions, as classes, from scores of this classifier; None where it abstains."""
         decided = np.asarray(self.rule_.decide(scores, group=group))
-        if self.rule_.kind == "abstain" and self.task_.kind == "binary":
+        abstaining = self.rule_.point.may_abstain
+        if abstaining and self.task_.kind == "binary":
             named = self._labels.pair.astype(object)[np.maximum(decided, 0).astype(np.int64)]
             named[decided < 0] = None  # undecided
             return named
-        if self.rule_.kind == "abstain":
+        if abstaining:
             return decided
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
@@ -400,21 +401,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
 
         Multiclass: scores with the rule's offsets, whose largest is decided. Multilabel: (n, L).
         """
-        scores = self._scores(X)
-        rule = self.rule_
-        if rule.kind == "offsets":
-            return scores + np.array(rule.offsets)
-        decided = np.asarray(rule.decide(scores, group=group))
-        if rule.kind in ("threshold", "per-label"):
-            cut = rule.threshold if rule.kind == "threshold" else [t for _, t in rule.thresholds]
-            apart = scores - np.nan_to_num(np.asarray(cut, dtype=np.float64), posinf=2.0)
-        else:
-            apart = np.where(decided, scores, scores - 2.0)
-        # the tie rule is >=, and rounding or an infinite threshold must not turn a sign round
-        tiny = np.finfo(np.float64).tiny
-        apart = np.where(
-            decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart)
-        )
+        apart = self.rule_.point.margin(self._scores(X), group)
         flipped = self.task_.kind == "binary" and self._labels.pair[0] != self.classes_[0]
         return -apart if flipped else apart
 
@@ -425,7 +412,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         short by. An empty rate counts as the worst value.
         """
         goal = self.rule_.goal
-        wanted = self.rule_.kind == "per-group" or goal.columns
+        wanted = self.rule_.point.needs_group or goal.columns
         found = evaluate(
             self.rule_,
             self._labels.named(self._labels.codes(y)),

@@ -28,6 +28,7 @@ from setpoint.fit.stack import ALWAYS, FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
+from setpoint.rules.table import needs_group
 from setpoint.training.events import TrainingEvent
 
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
@@ -187,7 +188,7 @@ class FitRequest:
     def _chosen(self) -> Method:
         chosen = method("cross-entropy" if self.method == "auto" else self.method)
         by = chosen.threshold_group
-        if by is not None and self.kind != "per-group":
+        if by is not None and not needs_group(self.kind):
             raise KindError(
                 "{method} with {argument} trains a threshold for each group, which has to be known "
                 "when a decision is made: say so, {way}",

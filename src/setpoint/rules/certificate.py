@@ -15,7 +15,8 @@ from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.rule import Rule
+from setpoint.rules.table import rule_from_json
 from setpoint.rules.tradeoff_curve import number_from, number_to
 
 T = TypeVar("T")
@@ -175,7 +176,7 @@ class Certificate:
         Around the objective, at the same confidence (both ends together).
     interval_how : str
     rows : int
-    point : OperatingPoint
+    point : Rule
         The rule that was tested; its task declares the groups that were seen.
     fingerprint : Fingerprint
     assumption : str
@@ -195,7 +196,7 @@ class Certificate:
     interval: tuple[float, float]
     interval_how: str
     rows: int
-    point: OperatingPoint
+    point: Rule
     fingerprint: Fingerprint
     assumption: str
     weight_bound: float | None = None
@@ -247,7 +248,7 @@ class Certificate:
             f"{head}.",
             *(f"  {finding.sentence()}." for finding in self.findings),
             f"  {self.goal.objective} {value}{ends} by {self.interval_how}.",
-            f"  Decided: {self.point.operating_point()}. Tested on {self.rows:,} rows "
+            f"  Decided: {self.point.describe()}. Tested on {self.rows:,} rows "
             f"(fingerprint {self.fingerprint}).",
             f"  {self.assumption}",
         ]
@@ -275,7 +276,7 @@ class Certificate:
             "interval": [number_to(x) for x in self.interval],
             "interval_how": self.interval_how,
             "rows": self.rows,
-            "point": self.point.point_to_json(),
+            "point": self.point.to_json(),
             "fingerprint": self.fingerprint.to_json(),
             "assumption": self.assumption,
             "weight_bound": self.weight_bound,
@@ -300,7 +301,7 @@ class Certificate:
                 interval=(number_from(low), number_from(high)),
                 interval_how=str(data["interval_how"]),
                 rows=int(data["rows"]),
-                point=OperatingPoint(**OperatingPoint.point_from_json(data["point"])),
+                point=rule_from_json(data["point"]),
                 fingerprint=Fingerprint.from_json(data["fingerprint"]),
                 assumption=str(data["assumption"]),
                 weight_bound=data["weight_bound"],
