@@ -18,7 +18,7 @@ from setpoint.fit.run_record import FittedRun, RunOrigin
 MANY = 20_000  #: rows from which a member that takes all of them at once is for those who ask
 
 
-def seed_of(state: Any) -> int:
+def seed_of(state: int | np.random.RandomState | None) -> int:
     """A seed from ``random_state``: a whole number, a RandomState, or None for another each time.
 
     >>> seed_of(3)
@@ -128,7 +128,10 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
     if not isinstance(widths, tuple | list) or not all(
         isinstance(w, int | np.integer) and w > 0 for w in widths
     ):
-        raise KindError(f"hidden={widths!r}: the widths of the layers, for example (128, 64)")
+        raise KindError(
+            "{argument}: the widths of the layers, for example (128, 64)",
+            argument=Argument("hidden", widths),
+        )
     shares: dict[str, Any] = {
         "dropout": given["dropout"],
         "certify_size": given["certify_size"] or 0,
@@ -149,4 +152,4 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
         if not is_real(x) or not x >= 0:
             raise KindError("{argument}: a number, 0 or more", argument=Argument(name, x))
     if hears is not None and not callable(hears):
-        raise KindError(f"listener={hears!r}: a function of one event")
+        raise KindError("{argument}: a function of one event", argument=Argument("listener", hears))

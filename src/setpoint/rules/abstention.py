@@ -254,9 +254,9 @@ class Bands:
         """The total at candidates ``start:stop``."""
         event = leaf.event
         rest = event.without(DECIDED, CORRECT, KEPT)
-        said = event.about(CORRECT)
-        if said:
-            (literal,) = said
+        about_correct = event.about(CORRECT)
+        if about_correct:
+            (literal,) = about_correct
             hit = rest & _is(ACTUAL, literal.holds)
             miss = rest & _is(ACTUAL, not literal.holds)
             return self._above(hit, start, stop) + self._below(miss, start, stop)

@@ -122,8 +122,8 @@ def judged(problem: GoalOnRows, candidates: Candidates, index: int | None = None
     binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
     numbers = [c.number for c in problem.constraints]
     reachable = [None if b is None else v for v, b in zip(reachable, numbers, strict=True)]
-    held = problem.held(point, reachable, alone, binding)
-    return QuickValue(index, feasible, point, held, nearest, readings)
+    standings = problem.standings(point, reachable, alone, binding)
+    return QuickValue(index, feasible, point, standings, nearest, readings)
 
 
 def _point(problem: GoalOnRows, candidates: Candidates, index: int) -> Point:
