@@ -349,8 +349,8 @@ class Schema:
         True
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-            raise FileError(f'this is no schema: the format is "{found}", not "{FORMAT}".')
+            written = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+            raise FileError(f'this is no schema: the format is "{written}", not "{FORMAT}".')
         form, columns, notes = (data.get(key) for key in ("form", "columns", "notes"))
         if form not in FORMS:
             raise _damaged(f"form is {form!r}, not one of {listing(FORMS)}")
