@@ -242,12 +242,16 @@ def test_a_damaged_record_is_refused(full, tmp_path):
         Report.from_json({k: v for k, v in data.items() if k != "curves"})
     broken = json.loads(json.dumps(data))
     broken["curves"]["pr"]["x"][3] = "<svg onload=alert(1)>"
-    with pytest.raises(sp.FileError, match="a number cannot be"):
-        Report.from_json(broken).html()
+    with pytest.raises(sp.FileError, match="PrecisionRecall.x cannot be"):
+        Report.from_json(broken)
     broken = json.loads(json.dumps(data))
     del broken["rule"]["point"]
+    with pytest.raises(sp.FileError, match='damaged: RuleSummary lacks "point"'):
+        Report.from_json(broken)
+    broken = json.loads(json.dumps(data))
+    broken["curves"]["pr"] = 3
     with pytest.raises(sp.FileError, match="damaged"):
-        Report.from_json(broken).html()
+        Report.from_json(broken)
     (tmp_path / "report.json").write_text('{"format": ')
     with pytest.raises(sp.FileError, match="is not a report"):
         Report.load(tmp_path)

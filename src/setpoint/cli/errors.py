@@ -54,7 +54,9 @@ def spelled(part: Wording) -> str:
         return part.render(spelled)
     if isinstance(part, RowNumber):
         return f"in data row {part.index + 1}"
-    return part.command if isinstance(part, Spelling) else str(part)
+    if isinstance(part, Spelling):
+        return part.command if isinstance(part.command, str) else spelled(part.command)
+    return str(part)
 
 
 def _option(name: str) -> str:

@@ -45,9 +45,9 @@ def price_of(constraint: Constraint) -> float:
     >>> [round(price_of(c), 6) for c in goal.constraints]
     [5.0, 50.0]
     """
-    if constraint.right.needs():
+    bound = constraint.number
+    if bound is None:
         return _LEAST
-    bound = float(constraint.right.read({}).value)
     low, high = constraint.left.interval()
     room = high - bound if constraint.op == ">=" else bound - low
     return max(_LEAST, 1 / room) if 0 < room < math.inf else _LEAST

@@ -161,7 +161,16 @@ def _run(
             ahead = one.seconds / len(one.models) * (folds - fold) if one.models else 0.0
             if began - start + ahead > limit:
                 return "late"
-        job.tell(FitProgress("fit", done + fold, total, one.name, fold + 1, folds))
+        job.tell(
+            FitProgress(
+                "fit",
+                what=one.name,
+                done=done + fold,
+                total=total,
+                fold=fold + 1,
+                folds=folds,
+            )
+        )
         found = None if workshop is None else workshop.find(one.name, settings, fold)
         if found is None:
             made = one.member.fit(job, fit, held, fold)

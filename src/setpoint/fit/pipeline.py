@@ -117,7 +117,7 @@ def fit_goal(
     portfolio = run_members(job, recipe.members, parts, shop, time_limit)
     if not any(r.name in recipe.choice.main for r in portfolio.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
-    job.tell(FitProgress("conclude", 1, 1, "rule, proof, referee", 0, 0))
+    job.tell(FitProgress("conclude", what="rule, proof, referee", done=1, total=1))
     if not portfolio.finished:  # the certify rows are kept for the fit that goes on
         parts = replace(parts, certify=np.zeros(0, np.intp))
     choice = recipe.choice

@@ -24,7 +24,7 @@ from setpoint.fit.members import (
 )
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
-from setpoint.fit.stack import FOR_REFEREE
+from setpoint.fit.stack import ALWAYS, FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
@@ -328,7 +328,7 @@ class FitPlan(Record):
 
 
 _LABEL = 9  #: width of the column of labels
-_USUAL = ("always", FOR_REFEREE, "the model")
+_USUAL = (ALWAYS, FOR_REFEREE, "the model")
 
 
 def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:

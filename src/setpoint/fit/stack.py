@@ -115,8 +115,9 @@ def fit_stack(
 # What became of each member of a plan; here, as a command reads it without loading a model.
 
 
-#: Why a member is in a plan that nothing is decided by.
-FOR_REFEREE = "for the referee"
+#: Why a member is in a plan: without a special reason, and for the comparison alone. These two are
+#: roles that a run folder names, and everything else is a reason in words.
+ALWAYS, FOR_REFEREE = "always", "for the referee"
 
 
 class MemberFate(StrEnum):

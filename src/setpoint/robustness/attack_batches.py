@@ -271,6 +271,12 @@ class AttackProgress(Progress):
         """The attack that is going on."""
         return self.what
 
+    def words(self) -> str:
+        """The attack, its radius, and the images that no attack has beaten."""
+        at = "" if self.eps is None else f", eps {self.eps:g}"
+        left = f", {self.right:,} of {self.seen:,} left" if self.seen else ""
+        return f"{self.attack}{at}{left}"
+
 
 Listener = Callable[[AttackProgress], None]
 

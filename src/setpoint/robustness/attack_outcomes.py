@@ -64,6 +64,9 @@ class Level:
     confidence: float
 
 
+REFUTED, BROKEN, NOT_REFUTED = "REFUTED", "BROKEN", "NOT REFUTED"
+
+
 @dataclass(frozen=True)
 class Promise:
     """What attacks say of a promise "robust accuracy at eps >= floor".

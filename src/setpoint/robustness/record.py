@@ -15,7 +15,14 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError, Name
 from setpoint._core.options import is_real
-from setpoint.robustness.attack_outcomes import AttackRun, Level, Promise
+from setpoint.robustness.attack_outcomes import (
+    BROKEN,
+    NOT_REFUTED,
+    REFUTED,
+    AttackRun,
+    Level,
+    Promise,
+)
 from setpoint.robustness.plots import plot_accuracy, plot_examples, plot_radii
 from setpoint.robustness.storage import write_folder
 from setpoint.robustness.success_criterion import RELATIVE
@@ -155,11 +162,11 @@ class Robustness:
         level = self.at(self.eps[-1] if eps is None else eps)
         chance = float(p_below(level.right, level.images, floor))
         if chance <= 1.0 - self.confidence:
-            verdict = "REFUTED"
+            verdict = REFUTED
         else:
-            verdict = "BROKEN" if level.accuracy < floor else "NOT REFUTED"
+            verdict = BROKEN if level.accuracy < floor else NOT_REFUTED
         account = told_promise(verdict, self.distance, level, float(floor))
-        return Promise(verdict, account, verdict == "NOT REFUTED")
+        return Promise(verdict, account, verdict == NOT_REFUTED)
 
     def sentences(self) -> list[str]:
         """What was found, in words; the limits with it."""

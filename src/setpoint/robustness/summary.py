@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setpoint.robustness.attack_outcomes import AttackRun, Level
+from setpoint.robustness.attack_outcomes import BROKEN, REFUTED, AttackRun, Level
 
 if TYPE_CHECKING:
     from setpoint.robustness.record import Robustness
@@ -119,10 +119,10 @@ def told_promise(verdict: str, distance: str, level: Level, floor: float) -> str
     """A promise and what attacks say of it, without the verdict."""
     asked = f"robust accuracy >= {floor:g} at {distance} <= {level.eps:g}"
     seen = f"{level.right:,} of {level.images:,} images left, {level.accuracy:.4g}"
-    if verdict == "REFUTED":
+    if verdict == REFUTED:
         sure = f"at most {level.at_most:.4g} with {100 * level.confidence:g}% confidence"
         return f"{asked} ({seen}; on images like these {sure})."
-    if verdict == "BROKEN":
+    if verdict == BROKEN:
         return (
             f"{asked} does not hold on these images ({seen}); they are too few to say so "
             f"of others, which may be as high as {level.at_most:.4g}."

@@ -120,8 +120,7 @@ class GoalOnRows:
         """The excess in the units of the metric: the scale of ``Constraint.judge`` undone."""
         if excess <= SLACK:
             return 0.0
-        right = self.constraints[j].right
-        return excess if right.needs() else excess * max(1.0, abs(float(right.read({}).value)))
+        return excess * max(1.0, abs(self.constraints[j].number or 0.0))
 
     def held(
         self,

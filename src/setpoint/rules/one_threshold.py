@@ -75,8 +75,8 @@ def judged(problem: GoalOnRows, candidates: Candidates, index: int | None = None
     pairs = zip(readings.excess, nearest, strict=True)
     alone = [bool(e[i] <= SLACK and not undefined[i]) for e, i in pairs]
     binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
-    plain = [not c.right.needs() for c in problem.constraints]
-    reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]
+    numbers = [c.number for c in problem.constraints]
+    reachable = [None if b is None else v for v, b in zip(reachable, numbers, strict=True)]
     held = problem.held(point, reachable, alone, binding)
     return QuickValue(index, feasible, point, held, nearest, readings)
 

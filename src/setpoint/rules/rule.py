@@ -14,6 +14,7 @@ from setpoint._core.errors import (
     DataError,
     FileError,
     KindError,
+    Phrase,
     RowNumber,
     Spelling,
 )
@@ -147,7 +148,9 @@ class OperatingPoint:
             raise DataError(
                 'this rule has one threshold per "{by}": {way}',
                 by=self.by,
-                way=Spelling("pass group=", f"add --group {self.by}"),
+                way=Spelling(
+                    "pass group=", Phrase("add {group}", group=Argument("group", self.by))
+                ),
             )
         columns = take_groups(group, s.shape[0])
         name = self.by or "group"

@@ -179,8 +179,7 @@ def _tune_blocks(problem: GoalOnRows, blocks: list, by: str | None) -> DecisionR
     for j, constraint in enumerate(problem.constraints):
         single = replace(problem, constraints=(constraint,))
         nearest = rule_at(single, search(_pull(single), blocks)[0])[0]
-        plain = not constraint.right.needs()
-        reachable.append(nearest.sides[0] if plain else None)
+        reachable.append(None if constraint.number is None else nearest.sides[0])
         met = nearest.excess[0] <= SLACK
         alone.append(met if met or how == EXACT else None)
         rest = tuple(c for i, c in enumerate(problem.constraints) if i != j)

@@ -221,13 +221,13 @@ class _Run:
         plan = self.plan
         self.tell(Started(plan.phase, self.epoch, plan.epochs, self.batches.count(), resumed))
         cuda = [self.device] if self.device.type == "cuda" else []
-        reason = None
+        reason, finished = None, True
         with torch.random.fork_rng(devices=cuda), interruptions() as interrupted:
             while reason is None:
                 reason = self.ended()
                 if reason is None:
                     reason = self.one_epoch(interrupted)
-        finished = not reason.startswith("interrupted")
+                    finished = reason is None
         if finished:
             self.save()
         if self.best is not None:

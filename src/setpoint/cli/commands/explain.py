@@ -26,7 +26,7 @@ from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.stack import MemberFate, MemberOutcome
+from setpoint.fit.stack import ALWAYS, FOR_REFEREE, MemberFate, MemberOutcome
 
 HELP = "Say what was decided in a run and why: models, margin, proof, price, checks."
 EPILOG = """
@@ -83,7 +83,7 @@ def members(run: SavedRun) -> list[dict[str, Any]]:
     return [
         {
             "name": member.name,
-            "why": why.get(member.name, ""),
+            "why": why[member.name],
             "weight": member.weight,
             "outcome": str(member.fate),
             "fate": _fate(member),
@@ -169,7 +169,7 @@ def _models(run: SavedRun) -> list[Fact]:
     facts: list[Fact] = []
     for member in members(run):
         weight = "" if not member["weight"] else f" (weight {number(member['weight'])})"
-        usual = member["why"] in ("", "always") or member["outcome"] == MemberFate.COMPARED
+        usual = member["why"] in (ALWAYS, FOR_REFEREE)
         why = "" if usual else f"; {member['why']}"
         facts.append((member["name"], f"{member['fate']}{weight}{why}"))
     folds = run.about["plan"]["folds"]

@@ -10,7 +10,7 @@ import typer
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.notes import Note, NoteCode
-from setpoint.cli.display.progress_bar import Live, plan_facts
+from setpoint.cli.display.progress_bar import FitBar, plan_facts
 from setpoint.cli.display.run_view import next_facts, record, show_outcome
 from setpoint.cli.display.terminal import Code, Json, Screen, command, count, print_json
 from setpoint.cli.files.run_folder import Folder, claim
@@ -109,7 +109,7 @@ class Fitting:
             "seed": self.settings["random_state"],
         }
 
-    def _classifier(self, given: FitTable, folder: Folder, live: Live) -> GoalClassifier:
+    def _classifier(self, given: FitTable, folder: Folder, live: FitBar) -> GoalClassifier:
         from setpoint.estimators.classifier import GoalClassifier
 
         return GoalClassifier(
@@ -140,7 +140,7 @@ class Fitting:
                 self._show_plan(Screen.open(), given, plan, folder)
             folder.begin(self._asked())
 
-        with Live(planned, self.quiet) as live:
+        with FitBar(planned, self.quiet) as live:
             made = self._classifier(given, folder, live)
             try:
                 made.fit(given.X, given.target.y, **given.more)
@@ -187,7 +187,7 @@ class Fitting:
             folder.withdraw()
             return error
         kept = "What was fitted before is kept: run the same command to go on."
-        return FileError(f"{str(error).rstrip('.')}. {kept}")
+        return error.followed_by(kept)
 
     def _show_plan(self, screen: Screen, given: FitTable, plan: FitPlan, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"

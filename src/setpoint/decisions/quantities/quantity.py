@@ -174,4 +174,5 @@ def _rates(items: tuple[Quantity, ...]) -> tuple[Rate, ...]:
 
 def said(items: tuple[Any, ...]) -> str:
     """How several quantities are bounded, each way once."""
-    return " and ".join(dict.fromkeys(item.how for item in items if item.how != "constant"))
+    bounded = (item for item in items if not isinstance(item, ConstantQuantity))
+    return " and ".join(dict.fromkeys(item.how for item in bounded))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from setpoint.decisions.sensitivity.value_function import Caps, Landscape, Spot
 from setpoint.goals import Goal
-from setpoint.goals.constraint_bound import moved
+from setpoint.goals.constraint_bound import ConstraintBound, moved
 
 ALONE, TOGETHER = "alone", "together"
 _TRIES = 6
@@ -125,12 +125,8 @@ def _nearest(land: Landscape, caps: Caps, wide: Caps, spot: Spot, how: str) -> N
 
 def caps_of(land: Landscape, goal: Goal) -> tuple[float, ...]:
     """The caps of a goal that has the same constraints at other bounds."""
-    found = []
-    for asked, constraint in zip(land.asked, goal.constraints, strict=True):
-        same = constraint == asked.constraint
-        bound = asked.bound if same else float(constraint.right.read({}).value)
-        found.append(asked.sign * bound)
-    return tuple(found)
+    bounds = (ConstraintBound.of(constraint).bound for constraint in goal.constraints)
+    return tuple(a.sign * bound for a, bound in zip(land.asked, bounds, strict=True))
 
 
 def said(value: float | None) -> str:

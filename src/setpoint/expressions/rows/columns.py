@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError, Phrase, Spelling
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.rows.row_events import (
     ACTUAL,
@@ -26,6 +26,8 @@ from setpoint.expressions.rows.row_events import (
     Literal,
 )
 from setpoint.expressions.rows.task import Task
+
+ABSOLUTE_ERROR = "absolute error"  #: what a total adds up of each row; other amounts: squared error
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +91,17 @@ class Columns:
         """A group column by name."""
         if column not in self.groups:
             names = list(self.groups)
-            way = "group=…" if column == "group" else f'group={{"{column}": …}}'
+            python = "group=…" if column == "group" else f'group={{"{column}": …}}'
             hint = did_you_mean(column, names, f"given: {listing(names)}") if names else ""
             hint = f"; {hint}" if hint else ""
-            raise DataError(f'the goal speaks of the column "{column}": pass it as {way}{hint}')
+            raise DataError(
+                'the goal speaks of the column "{column}": {way}{hint}',
+                column=column,
+                way=Spelling(
+                    f"pass it as {python}", Phrase("add {group}", group=Argument("group", column))
+                ),
+                hint=hint,
+            )
         return self.groups[column]
 
     def on_host(self) -> Columns:
@@ -225,7 +234,7 @@ class Columns:
         if quantity == "one":
             return None
         error = self._decisions() - self.actual
-        return abs(error) if quantity == "absolute error" else error * error
+        return abs(error) if quantity == ABSOLUTE_ERROR else error * error
 
 
 def _is_bool(x: Array) -> bool:

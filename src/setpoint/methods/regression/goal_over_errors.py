@@ -39,6 +39,7 @@ from setpoint.expressions import (
     Total,
 )
 from setpoint.expressions.node import ATOM
+from setpoint.expressions.rows.columns import ABSOLUTE_ERROR
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal
 from setpoint.methods.confusion.goal_over_cells import SignedExpression, _wanted
@@ -234,8 +235,7 @@ class ErrorGoal(nn.Module):
             parts = _wanted(Constraint(left, constraint.op, right))
             texts = self._texts(constraint, len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
-            bound = 0.0 if right.needs() else abs(float(right.read({}).value))
-            self.bounds += [bound] * len(parts)
+            self.bounds += [abs(constraint.number or 0.0)] * len(parts)
         self.slices: list[tuple[int, int, float]] = []
         self._rows: dict[Any, int] = {}
         self.trees = [
@@ -289,7 +289,7 @@ class ErrorGoal(nn.Module):
             return None
         if isinstance(bottom, Total) and bottom.quantity != "one":
             return None
-        error = ABSOLUTE if top.quantity == "absolute error" else SQUARED
+        error = ABSOLUTE if top.quantity == ABSOLUTE_ERROR else SQUARED
         key = error, top.event, isinstance(bottom, Spread), bottom.event, power, node.empty
         return Atom(self._rows.setdefault(key, len(self._rows)))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import DataError
+from setpoint._core.json_codec import Record
 from setpoint.decisions import Certificate
 from setpoint.decisions.quantities.from_expression import claim_of
 from setpoint.decisions.quantities.rate import Rate
@@ -53,7 +54,7 @@ _SHARES = (precision, recall, fpr, fnr, specificity, npv, accuracy, positive_rat
 
 
 @dataclass(frozen=True)
-class KeyFigure:
+class KeyFigure(Record):
     """One figure on some rows.
 
     Attributes
@@ -69,6 +70,8 @@ class KeyFigure:
         Where it is a share of rows: k of n.
     op, asked : str and float, or None
         What was asked of it, for a limit.
+    words : str
+        The figure in plain words, where there are some.
     """
 
     name: str
@@ -81,6 +84,25 @@ class KeyFigure:
     n: int | None = None
     op: str | None = None
     asked: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class FiguresOnRows(Record):
+    """The key figures on the rows of that name."""
+
+    on: str
+    items: tuple[KeyFigure, ...]
+
+
+@dataclass(frozen=True)
+class RowsSummary(Record):
+    """Rows that a report measures: how many, and how many positives where the task is binary."""
+
+    name: str
+    rows: int
+    positives: int | None
+    weighted: bool
 
 
 def key_figures(
