@@ -576,6 +576,7 @@ def test_nobody_wins_on_noise():
     assert won <= 2
 
 
+@pytest.mark.usefixtures("undiagnosed")
 def test_the_interval_that_decides_is_shown():
     """The verdict goes by merit, which counts what breaking a constraint costs."""
     for seed in range(8):

@@ -324,7 +324,7 @@ def test_rules_of_other_kinds_have_reports_too():
 
 def test_regression_is_refused():
     rule = sp.tune(cases.GOAL, *cases.rows(500, 1))
-    object.__setattr__(rule, "task", sp.Task.regression())
+    object.__setattr__(rule.point, "task", sp.Task.regression())
     with pytest.raises(sp.KindError, match="not regression"):
         make_report(
             goal=cases.GOAL,

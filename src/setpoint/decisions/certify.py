@@ -26,8 +26,8 @@ from setpoint.expressions import Columns, Constraint, Domain, Expression, Popula
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal, check
 from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Certificate, Evidence, Finding
-from setpoint.rules.decision_rule import DecisionRule, declared
-from setpoint.rules.rule import OperatingPoint, applied
+from setpoint.rules.decision_rule import DecisionRule, applied, declared, point_of
+from setpoint.rules.rule import Rule
 from setpoint.statistics.binomial import check_confidence
 
 ASSUMPTION = (
@@ -35,7 +35,6 @@ ASSUMPTION = (
     "tuning, choosing among models) has seen them; it does not cover drift."
 )
 _OUT_OF_FOLD = "The rows are out-of-fold: these are figures, and prove nothing."
-
 
 
 def used(how: str | Wording) -> Phrase:
@@ -111,11 +110,7 @@ def certify(
     'PROVEN'
     """
     delta = check_confidence(confidence)
-    if not isinstance(rule, OperatingPoint):
-        raise KindError(
-            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
-        )
-    goal = check(Goal.of(goal), rule.task).lowered
+    goal = check(Goal.of(goal), point_of(rule).task).lowered
     columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
     if weight_bound is not None:
         check_weights(columns, weight_bound)
@@ -135,7 +130,7 @@ def certify(
 
 def certify_columns(
     goal: Goal,
-    rule: OperatingPoint,
+    rule: DecisionRule | Rule,
     columns: Columns,
     delta: float,
     *,
@@ -149,10 +144,10 @@ def certify_columns(
     ----------
     goal : Goal
         Lowered, and checked against the task.
-    rule : OperatingPoint
+    rule : DecisionRule or Rule
         Remembers the rows where it is a :class:`DecisionRule`.
     columns : Columns
-        As :func:`setpoint.rules.rule.with_decisions` gives them.
+        As :meth:`setpoint.rules.rule.Rule.decided_columns` gives them.
     delta : float
         1 − confidence.
     weight_bound, prevalence
@@ -172,7 +167,7 @@ def certify_columns(
     refuse_seen(rows, seen, "certify rows", USED_BEFORE)
     also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
     columns = replace(columns, task=declared(goal, columns, also))
-    certificate = examine(goal, rule, columns, rows, delta, weight_bound, prevalence)
+    certificate = examine(goal, point_of(rule), columns, rows, delta, weight_bound, prevalence)
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
     return certificate
@@ -203,7 +198,7 @@ def as_figures(certificate: Certificate, words: str, *, out_of_fold: bool = Fals
 
 def fingerprints(seen: Any) -> list[Fingerprint]:
     """The rows that certificates and rules have used up."""
-    single = not isinstance(seen, Iterable) or isinstance(seen, Certificate | OperatingPoint)
+    single = not isinstance(seen, Iterable) or isinstance(seen, Certificate | DecisionRule)
     items = [seen] if single else list(seen)
     found: list[Fingerprint] = []
     for item in items:
@@ -220,7 +215,7 @@ def fingerprints(seen: Any) -> list[Fingerprint]:
 
 def examine(
     goal: Goal,
-    point: OperatingPoint,
+    point: Rule,
     columns: Columns,
     rows: Fingerprint,
     delta: float,
@@ -253,7 +248,7 @@ def examine(
         interval=(reading.lower(end), reading.upper(end)),
         interval_how=reading.how,
         rows=columns.size,
-        point=replace(_plain(point), task=columns.task),
+        point=replace(point, task=columns.task),
         fingerprint=rows,
         assumption=_assumption(prevalence, point, columns, chosen_among, rows),
         weight_bound=weight_bound,
@@ -270,11 +265,9 @@ def _flagged(columns: Columns) -> float | None:
     return float(columns.decided.mean())
 
 
-def population_of(
-    point: OperatingPoint, columns: Columns, weight_bound: float | None = None
-) -> Population:
+def population_of(point: Rule, columns: Columns, weight_bound: float | None = None) -> Population:
     """Where the rows that a rule decides come from; rows ranked together depend on each other."""
-    return Population.of(columns, weight_bound, dependent=point.kind == "top-k")
+    return Population.of(columns, weight_bound, dependent=not point.row_by_row)
 
 
 def _no_more(finding: Finding) -> Finding:
@@ -351,13 +344,9 @@ def _verdict(verdicts: list[str]) -> str:
     return REFUTED if REFUTED in verdicts else NOT_PROVEN
 
 
-def _plain(point: OperatingPoint) -> OperatingPoint:
-    return OperatingPoint(**OperatingPoint.point_from_json(point.point_to_json()))
-
-
 def _assumption(
     prevalence: tuple[float, ...],
-    point: OperatingPoint,
+    point: Rule,
     columns: Columns,
     chosen_among: int,
     rows: Fingerprint,
@@ -378,13 +367,13 @@ def _assumption(
         span = f"a share of positives of {low}"
         span = span if low == high else f"any share of positives from {low} to {high}"
         words += f" Tested for {span} (values are the worst there), if nothing else changes."
-    if columns.query is not None and point.kind != "top-k":
+    if columns.query is not None and not point.no_proof:
         words += " Rows of one query depend on each other, so nothing is proven by them."
     if columns.task.groups:
         named = (f"{name}: {listing(map(str, values))}" for name, values in columns.task.groups)
         words += f" Groups: {'; '.join(named)}."
-    if point.kind == "top-k":
-        words += " The first k of other rows are another rule, so this proves nothing."
+    if point.no_proof:
+        words += f" {point.no_proof[:1].upper()}{point.no_proof[1:]}, so this proves nothing."
     return words
 
 

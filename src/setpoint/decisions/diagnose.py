@@ -37,8 +37,10 @@ from setpoint.decisions.sensitivity.value_function import (
 )
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check
-from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.rules.decision_rule import DecisionRule, choose
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.rule import RuleSearch
+from setpoint.rules.table import kind_for
 from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
 from setpoint.statistics.binomial import check_confidence
 
@@ -327,21 +329,20 @@ def diagnose(
         raise DataError(f"fresh is a number of rows, 1 or more; got {fresh!r}")
     task = Task.make(task, positive)
     goal = check(Goal.of(goal), task).lowered
-    kind = kind_for(goal, task.kind, kind)
+    search = RuleSearch(rule=kind_for(goal, task.kind, kind), by=by)
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
         task, y_true, scores=scores, sample_weight=sample_weight, group=group
     ).on_host()
     refuse_one_class(columns)
-    return diagnose_columns(goal, columns, kind, by, delta=delta, fresh=fresh, power=float(power))
+    return diagnose_columns(goal, columns, search, delta=delta, fresh=fresh, power=float(power))
 
 
 def diagnose_columns(
     goal: Goal,
     columns: Columns,
-    kind: str,
-    by: str | None = None,
+    search: RuleSearch,
     *,
     delta: float,
     fresh: int | None = None,
@@ -355,15 +356,14 @@ def diagnose_columns(
         Lowered, and checked against the task.
     columns : Columns
         Labels and scores, of more than one class.
-    kind, by
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     delta : float
         1 − confidence.
     fresh, power
         As for :func:`diagnose`.
     """
-    rule = choose(goal, columns, kind, by)
-    land = landscape(goal, columns, kind, by)
+    rule = choose(goal, columns, search)
+    land = landscape(goal, columns, search)
     fresh = columns.size if fresh is None else fresh
     asked = tuple(a.cap for a in land.asked)
     solid = rule.feasible and (not asked or land.best(asked, solid=True) is not None)
@@ -375,7 +375,7 @@ def diagnose_columns(
     provable, labels, unproven = _proof(land, at, caps if met else None, fresh, delta, power)
     return Diagnosis(
         goal=land.goal,
-        kind=kind,
+        kind=search.rule.kind,
         rows=land.columns.size,
         fresh=fresh,
         weighted=land.columns.weight is not None,
@@ -419,9 +419,9 @@ def _binding(
         found = [held.constraint for held in rule.held if held.constraint in alone] or short
         never = [held.constraint for held in rule.held if held.alone is False]
         return tuple(never or found)
-    if rule.kind != "offsets":
+    if rule.point.finds_binding:
         return rule.binding
-    # the search for offsets leaves it open, the prices do not
+    # the search leaves it open, the prices do not
     return tuple(price.constraint for price in costs if price.binds)
 
 

@@ -32,7 +32,7 @@ from setpoint.decisions.proof.row_claims import RowClaim, row_claims
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.rules.certificate import Certificate, opened
-from setpoint.rules.rule import applied
+from setpoint.rules.decision_rule import applied
 from setpoint.rules.tradeoff_curve import number_from, number_to
 from setpoint.statistics.betting_process import STAKES, grown, held, mean_wealth
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from setpoint.decisions.quantities.rate import Rate
 from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check
-from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.rules.decision_rule import DecisionRule, choose
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.rule import Rule, RuleSearch
+from setpoint.rules.table import kind_for
 from setpoint.rules.tradeoff_curve import number_to
 from setpoint.statistics.binomial import check_confidence
 
@@ -205,29 +207,21 @@ def plan(
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(task, y_true, scores=scores, group=group).on_host()
     refuse_one_class(columns)
-    kind = kind_for(goal, task.kind, kind if rule is None else _kind(rule))
-    return plan_columns(
-        goal,
-        columns,
-        kind,
-        rule=rule,
-        by=by,
-        head=head,
-        seed=random_state,
-        delta=delta,
-        power=float(power),
-    )
+    if rule is None:
+        kind_of_rule = kind_for(goal, task.kind, kind)
+        search = RuleSearch(rule=kind_of_rule, by=by, head=head, seed=random_state)
+    else:
+        search = replace(rule.point.search_again(), seed=random_state)
+        kind_for(goal, task.kind, search.rule.kind)  # the goal may be another than the rule's own
+    return plan_columns(goal, columns, search, rule=rule, delta=delta, power=float(power))
 
 
 def plan_columns(
     goal: Goal,
     columns: Columns,
-    kind: str,
+    search: RuleSearch,
     *,
     rule: DecisionRule | None = None,
-    by: str | None = None,
-    head: Any = None,
-    seed: int = 0,
     delta: float,
     power: float = POWER,
 ) -> Plan:
@@ -239,27 +233,21 @@ def plan_columns(
         Lowered, checked against the task, with a constraint.
     columns : Columns
         Labels and scores, of more than one class.
-    kind, by, head, seed
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     rule, power
         As for :func:`plan`.
     delta : float
         1 − confidence.
     """
-    if kind == "top-k":
-        raise GoalError(
-            "the first k of other rows are another rule, so a top-k rule proves nothing"
-        )
+    if search.rule.no_proof:
+        raise GoalError(f"{search.rule.no_proof}, so a {search.rule.kind} rule proves nothing")
     if rule is None:
-        rule = choose(goal, columns, kind, by, head, seed)
-    else:
-        by = rule.confidence if rule.kind == "abstain" else rule.by
-        head = list(rule.norms) or None
-    sizes = [columns.size] if kind == "offsets" else _SPREAD * columns.size
+        rule = choose(goal, columns, search)
+    sizes = [columns.size] if search.rule.slow_search else _SPREAD * columns.size
     path = [
         option
         for size in sizes
-        for option in margin_path(goal, columns, kind, by, head, seed, delta, max(int(size), 10))
+        for option in margin_path(goal, columns, search, delta, max(int(size), 10))
     ]
     return Plan(
         goal=goal,
@@ -267,7 +255,7 @@ def plan_columns(
         power=power,
         size=columns.size,
         point=rule.operating_point(),
-        needs=_needs(goal, rule, columns, delta, power),
+        needs=_needs(goal, rule.point, columns, delta, power),
         options=_options(goal, path, columns, delta, _each(power, goal)),
     )
 
@@ -277,12 +265,8 @@ def _each(power: float, goal: Goal) -> float:
     return 1 - (1 - power) / len(goal.constraints)
 
 
-def _kind(rule: DecisionRule) -> str:
-    return "argmax" if rule.kind == "offsets" and not any(rule.offsets) else rule.kind
-
-
 def _needs(
-    goal: Goal, rule: DecisionRule, columns: Columns, delta: float, power: float
+    goal: Goal, rule: Rule, columns: Columns, delta: float, power: float
 ) -> tuple[Need, ...]:
     needs = []
     decided = unweighted_decisions(rule, columns)
@@ -331,7 +315,7 @@ def _options(
             None
             if claim.op == "=="
             else rows_needed(claim.on(decided), claim.op, claim.asked, delta, columns.size, power)
-            for claim in claims_before(goal, rule, decided)
+            for claim in claims_before(goal, rule.point, decided)
         ]
         if None not in each and rule.value is not None:
             most = max(n for n in each if n is not None)

@@ -30,7 +30,7 @@ from setpoint.estimators.base import (
 )
 from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import ClassifierAttributes
-from setpoint.expressions import take_groups
+from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
 from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
@@ -41,8 +41,9 @@ from setpoint.fit.plan import MODELS, FitRequest
 from setpoint.fit.run_record import ClassifierRun
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
-from setpoint.methods import Costs
+from setpoint.methods import Costs, Method
 from setpoint.methods.portfolio import effort
+from setpoint.training.events import Listener
 
 logger = logging.getLogger("setpoint")
 
@@ -164,13 +165,13 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "maximize balanced_accuracy",
-        model: Any = "auto",
-        method: Any = "auto",
+        goal: str | Goal | Expression = "maximize balanced_accuracy",
+        model: str | nn.Module | BaseEstimator | ScoresGiven = "auto",
+        method: str | Method = "auto",
         confidence: float = 0.95,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         *,
-        task: Any = None,
+        task: str | Task | None = None,
         positive: Any = None,
         kind: str | None = None,
         effort: str = "standard",
@@ -188,8 +189,8 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float = 1e-4,
         device: str = "auto",
-        checkpoint: Any = None,
-        listener: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.goal = goal
         self.model = model
@@ -340,7 +341,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         """Whether finished parts are worth keeping: one network keeps its own state."""
         return self.folds not in (None, 1) or asked.model in ("auto", "trees", "baseline")
 
-    def _model(self) -> Any:
+    def _model(self) -> str | nn.Module | BaseEstimator | ScoresGiven:
         model = self.model
         if isinstance(model, str):
             if model not in MODELS:
@@ -370,11 +371,12 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     def decide(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
         """Decisions, as classes, from scores of this classifier; None where it abstains."""
         decided = np.asarray(self.rule_.decide(scores, group=group))
-        if self.rule_.kind == "abstain" and self.task_.kind == "binary":
+        abstaining = self.rule_.point.may_abstain
+        if abstaining and self.task_.kind == "binary":
             named = self._labels.pair.astype(object)[np.maximum(decided, 0).astype(np.int64)]
             named[decided < 0] = None  # undecided
             return named
-        if self.rule_.kind == "abstain":
+        if abstaining:
             return decided
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
@@ -400,21 +402,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
 
         Multiclass: scores with the rule's offsets, whose largest is decided. Multilabel: (n, L).
         """
-        scores = self._scores(X)
-        rule = self.rule_
-        if rule.kind == "offsets":
-            return scores + np.array(rule.offsets)
-        decided = np.asarray(rule.decide(scores, group=group))
-        if rule.kind in ("threshold", "per-label"):
-            cut = rule.threshold if rule.kind == "threshold" else [t for _, t in rule.thresholds]
-            apart = scores - np.nan_to_num(np.asarray(cut, dtype=np.float64), posinf=2.0)
-        else:
-            apart = np.where(decided, scores, scores - 2.0)
-        # the tie rule is >=, and rounding or an infinite threshold must not turn a sign round
-        tiny = np.finfo(np.float64).tiny
-        apart = np.where(
-            decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart)
-        )
+        apart = self.rule_.point.margin(self._scores(X), group)
         flipped = self.task_.kind == "binary" and self._labels.pair[0] != self.classes_[0]
         return -apart if flipped else apart
 
@@ -425,7 +413,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         short by. An empty rate counts as the worst value.
         """
         goal = self.rule_.goal
-        wanted = self.rule_.kind == "per-group" or goal.columns
+        wanted = self.rule_.point.needs_group or goal.columns
         found = evaluate(
             self.rule_,
             self._labels.named(self._labels.codes(y)),
@@ -443,7 +431,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     @classmethod
     def from_scores(
         cls,
-        goal: Any,
+        goal: str | Goal | Expression,
         y: Any,
         scores: Any,
         *,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from torch import nn
 
 from setpoint._core.errors import Argument, KindError
@@ -28,6 +29,7 @@ from setpoint.fit.stack import ALWAYS, FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
+from setpoint.rules.table import needs_group
 from setpoint.training.events import TrainingEvent
 
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
@@ -101,8 +103,8 @@ class FitRequest:
     """What a fit is asked for; see :class:`setpoint.GoalClassifier` for each word."""
 
     goal: Goal
-    model: Any
-    method: Any
+    model: str | nn.Module | BaseEstimator | ScoresGiven
+    method: str | Method
     kind: str | None
     effort: Effort
     folds: int | None
@@ -187,7 +189,7 @@ class FitRequest:
     def _chosen(self) -> Method:
         chosen = method("cross-entropy" if self.method == "auto" else self.method)
         by = chosen.threshold_group
-        if by is not None and self.kind != "per-group":
+        if by is not None and not needs_group(self.kind):
             raise KindError(
                 "{method} with {argument} trains a threshold for each group, which has to be known "
                 "when a decision is made: say so, {way}",
@@ -228,7 +230,7 @@ class FitRequest:
         )
         return Network(model, by, settings, self.hidden, self.dropout, apart=True)
 
-    def _network(self, model: Any, by: Method, beside: bool = False) -> Network:
+    def _network(self, model: str | nn.Module, by: Method, beside: bool = False) -> Network:
         pace = 10.0 if isinstance(model, str) and model == "linear" else 1.0
         settings = replace(self.settings, pace=pace)
         if self._folds(False) > 1:  # folds are kept whole, each in its own file
@@ -245,7 +247,7 @@ class FitRequest:
         )
 
 
-def _beside(checkpoint: Any) -> Any:
+def _beside(checkpoint: str | os.PathLike[str] | None) -> str | None:
     return None if checkpoint is None else os.path.join(checkpoint, "baseline")
 
 
@@ -254,6 +256,7 @@ class Planned(TrainingEvent):
     """The plan is made, and nothing has been fitted yet."""
 
     plan: FitPlan
+    fingerprint: str  #: of cells and labels
 
 
 @dataclass(frozen=True)

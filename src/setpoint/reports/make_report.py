@@ -8,7 +8,7 @@ from dataclasses import replace
 from setpoint._core.errors import KindError
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
-from setpoint.decisions.outcome import Outcome, same_point
+from setpoint.decisions.outcome import Outcome
 from setpoint.expressions import Columns
 from setpoint.goals import Goal, lower
 from setpoint.reports.checks.check_record import Check
@@ -110,7 +110,7 @@ def make_report(
         diagnosis=None if diagnosis is None else DiagnosisSummary.of(diagnosis),
         checks=tuple(sorted(checks, key=lambda check: check.code)),
     )
-    content = replace(content, left_out=tuple(_left_out(content)))
+    content = replace(content, left_out=tuple(_left_out(content, rule)))
     # read back, so that what is drawn now and what is drawn from a file are the same
     return Report.from_json(content.to_json())
 
@@ -134,7 +134,7 @@ def _figures(
     certificate: Certificate | None,
     words: Words,
 ) -> tuple[KeyFigure, ...]:
-    of_these = name == CERTIFY and certificate is not None and same_point(certificate, rule)
+    of_these = name == CERTIFY and certificate is not None and certificate.point.same_as(rule.point)
     figures = key_figures(goal, columns, certificate if of_these else None)
     return tuple(_worded(figure, words) for figure in figures)
 
@@ -155,7 +155,7 @@ def _summary(name: str, columns: Columns) -> RowsSummary:
     )
 
 
-def _left_out(content: ReportContent) -> Iterator[LeftOutSection]:
+def _left_out(content: ReportContent, rule: DecisionRule) -> Iterator[LeftOutSection]:
     """The sections that are not there, and why."""
     nothing = "no scored rows were given"
     if not content.rows:
@@ -165,7 +165,7 @@ def _left_out(content: ReportContent) -> Iterator[LeftOutSection]:
     else:
         no_scores = f"a {content.task.kind} task has no single score to draw along"
     sections = (
-        (content.tradeoff, "the trade-off", _no_tradeoff(content)),
+        (content.tradeoff, "the trade-off", _no_tradeoff(content, rule)),
         (content.curves, "precision–recall and ROC curves", no_scores),
         (content.confusion, "the confusion table", nothing),
         (content.distribution, "the spread of the scores", no_scores),
@@ -181,10 +181,10 @@ def _left_out(content: ReportContent) -> Iterator[LeftOutSection]:
             yield LeftOutSection(what, why)
 
 
-def _no_tradeoff(content: ReportContent) -> str:
+def _no_tradeoff(content: ReportContent, rule: DecisionRule) -> str:
     if not content.rows:
         return "no scored rows were given"
-    if content.rule.kind != "threshold":
+    if not rule.point.along_scores:
         return "the rule has more than one threshold to move, and there is nothing to compare with"
     return "the goal is on scores, and no threshold changes it"
 

@@ -12,7 +12,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.json_codec import Record
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
-from setpoint.rules.rule import applied
+from setpoint.rules.decision_rule import applied
 
 CERTIFY, OUT_OF_FOLD = "certify", "out-of-fold"
 TASKS = ("binary", "multiclass", "multilabel")

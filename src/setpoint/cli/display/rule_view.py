@@ -24,8 +24,6 @@ def show_rule(screen: Screen, rule: DecisionRule) -> None:
 
 
 _NONE = "–"
-#: Kinds of rules for which it is not searched what a constraint costs.
-_UNSEARCHED = ("offsets", "top-k")
 _LEGEND = "costs: without this constraint the objective would be better"
 
 
@@ -42,7 +40,7 @@ def _show_table(screen: Screen, rule: DecisionRule) -> None:
                 number(held.value),
                 f"{constraint.op} {constraint.right}",
                 verdict(held.holds),
-                _NONE if rule.kind in _UNSEARCHED else costs,
+                costs if rule.point.finds_binding else _NONE,
                 _NONE if held.holds else number(short_by(constraint, held)),
                 number(held.reachable, "not known"),
             ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setpoint._core.errors import FileError
 from setpoint._core.notes import Note
@@ -14,6 +14,9 @@ from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.diagnose import Diagnosis
 from setpoint.decisions.outcome import Outcome
 from setpoint.fit.stack import MemberOutcome, read_outcomes
+
+if TYPE_CHECKING:
+    from setpoint.fit.run_record import ClassifierRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,15 @@ class SavedRun:
             Certificate.load(proof) if proof.exists() else None,
             Comparison.from_json(read_json(bought)) if bought.exists() else None,
             Report.load(told).to_json(),
+        )
+
+    @classmethod
+    def of(cls, folder: Path, run: ClassifierRun) -> SavedRun:
+        """A run that was just written to a folder, without reading it back."""
+        from setpoint.fit.storage import about
+
+        return cls(
+            folder, about(run), run.rule, run.certificate, run.comparison, run.report.to_json()
         )
 
     @property

@@ -121,7 +121,7 @@ class OutputColumns:
             raise KindError("a run scores the rows itself; leave --score and --scores out.")
         label = list(self.label or run.target)
         return roles_of(
-            run.rule,
+            run.rule.point,
             run.rule.goal,
             label,
             names,
@@ -210,7 +210,7 @@ def decision_columns(
     if task.kind == "multiclass":
         return {DECISION: decided}
     pair = np.array([*pair_of(classifier), None], dtype=object)
-    if rule.kind == "abstain":  # -1 is the last: nothing is decided
+    if rule.point.may_abstain:  # -1 is the last: nothing is decided
         return {DECISION: pair[decided.astype(np.int64)]}
     words = np.array(pair_of(classifier))
     if words.dtype.kind == "U" and not all(isinstance(x, str) for x in pair[:2]):

@@ -15,51 +15,40 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from setpoint.decisions.certify import population_of
 from setpoint.decisions.proof.power import power_at
 from setpoint.decisions.quantities.from_expression import ConstraintClaim, claims_of
 from setpoint.expressions import Columns, Constraint, Number
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule, declared
-from setpoint.rules.rule import with_decisions
-from setpoint.rules.table import choose
+from setpoint.rules.decision_rule import DecisionRule, choose, declared
+from setpoint.rules.rule import Rule, RuleSearch
 
 MARGINS = (4, 3, 2.4, 2, 1.7, 1.45, 1.25, 1.1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0, -0.3)
 FEWER = (3, 2, 1.4, 1, 0.7, 0.4, 0)  #: where each rule takes its time: offsets of classes
 
 
 def margin_path(
-    goal: Goal,
-    reference: Columns,
-    kind: str,
-    by: str | None,
-    head: Any,
-    seed: int,
-    delta: float,
-    size: int,
+    goal: Goal, reference: Columns, search: RuleSearch, delta: float, size: int
 ) -> list[DecisionRule]:
     """Rules from the widest margin to the narrowest, without those that repeat one before."""
-    plain = choose(goal, reference, kind, by, head, seed)
-    widths = _widths(goal, plain, reference, delta, size)
-    found: list[DecisionRule] = []
-    points: list[dict] = []
-    for margin in FEWER if kind == "offsets" else MARGINS:
+    plain = choose(goal, reference, search)
+    widths = _widths(goal, plain.point, reference, delta, size)
+    path: list[DecisionRule] = []
+    for margin in FEWER if search.rule.slow_search else MARGINS:
         rule = plain
         if margin != 0:
             wanted = _by_widths(goal, widths, margin)
             if wanted is None:
                 continue  # beyond what the metric can be
-            rule = choose(wanted, reference, kind, by, head, seed)
-        if rule.feasible and (point := rule.point_to_json()) not in points:
-            found.append(rule)
-            points.append(point)
-    return found
+            rule = choose(wanted, reference, search)
+        if rule.feasible and all(rule.point != other.point for other in path):
+            path.append(rule)
+    return path
 
 
 def tightened_goal(
-    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int, margin: float
+    goal: Goal, rule: Rule, reference: Columns, delta: float, size: int, margin: float
 ) -> Goal | None:
     """The goal with each bound moved inwards by a margin; None where a metric cannot be there."""
     return _by_widths(goal, _widths(goal, rule, reference, delta, size), margin)
@@ -73,9 +62,7 @@ def _by_widths(goal: Goal, widths: list[float], margin: float) -> Goal | None:
     return Goal(goal.sense, goal.objective, tightened)  # type: ignore[arg-type]
 
 
-def _widths(
-    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
-) -> list[float]:
+def _widths(goal: Goal, rule: Rule, reference: Columns, delta: float, size: int) -> list[float]:
     """How far the bound of each constraint will lie from its value on so many rows."""
     widths = []
     decided = unweighted_decisions(rule, reference)
@@ -113,11 +100,11 @@ def joint_power(
     )
 
 
-def claims_before(goal: Goal, rule: DecisionRule, decided: Columns) -> tuple[ConstraintClaim, ...]:
+def claims_before(goal: Goal, rule: Rule, decided: Columns) -> tuple[ConstraintClaim, ...]:
     """What the goal claims of decisions like these, all groups declared."""
     return claims_of(goal, population_of(rule, replace(decided, task=declared(goal, decided))))
 
 
-def unweighted_decisions(rule: DecisionRule, columns: Columns) -> Columns:
+def unweighted_decisions(rule: DecisionRule | Rule, columns: Columns) -> Columns:
     """The rows as a rule decides them, each counted once."""
-    return with_decisions(rule, replace(columns, weight=None))
+    return rule.decided_columns(replace(columns, weight=None))

@@ -31,8 +31,8 @@ def row_claims(
 ) -> tuple[list[RowClaim], str]:
     """The claims on single rows that a constraint consists of, or why there are none."""
     point = certificate.point
-    if point.kind == "top-k":
-        return [], "the first k of other rows are another rule"
+    if point.no_proof:
+        return [], point.no_proof
     if constraint.op == "==":
         return [], "an equality is not a promise that rows can keep"
     if certificate.prevalence:
@@ -41,7 +41,7 @@ def row_claims(
         return [], "weighted rows need a certificate with weight_bound="
     population = Population(
         point.task,
-        abstains=point.kind == "abstain",
+        abstains=point.may_abstain,
         weighted=certificate.weighted,
         weight_bound=certificate.weight_bound,
     )

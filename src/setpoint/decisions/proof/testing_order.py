@@ -24,7 +24,7 @@ from setpoint.expressions import Columns, Population, Sweep
 from setpoint.goals import Goal
 from setpoint.rules.decision_rule import declared
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import threshold_rule
+from setpoint.rules.one_threshold import OneThreshold
 from setpoint.statistics import binomial as bounds
 from setpoint.statistics.score_calibration import DRAWS, drawn_curves
 
@@ -127,9 +127,8 @@ def _others(
     size: int,
 ) -> np.ndarray:
     """The power of claims on more than pure rates, looked at here and there."""
-    constraints = tuple(claim.constraint for claim in claims)
-    problem = GoalOnRows.ground(Goal(goal.sense, goal.objective, constraints), part)
     looks = np.unique(np.linspace(0, places.size - 1, min(places.size, _LOOKS)).round().astype(int))
-    rules = [threshold_rule(problem, sweep, int(places[i])) for i in looks]
+    thresholds = sweep.thresholds[places[looks]]
+    rules = [OneThreshold(task=part.task, threshold=float(t)) for t in thresholds]
     powers = [joint_power(claims, unweighted_decisions(r, part), delta, size) for r in rules]
     return np.interp(np.arange(places.size), looks, powers)

@@ -33,8 +33,7 @@ from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import threshold_rule
+from setpoint.rules.one_threshold import OneThreshold
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
 
@@ -143,7 +142,7 @@ class Outlook:
             threshold = float(self.rules[i])
             return score_words(f"score >= {threshold:.6g}"), threshold
         rule = self.rules[i]
-        threshold = rule.threshold if rule.kind == "threshold" else None
+        threshold = rule.threshold if rule.point.along_scores else None
         return score_words(rule.operating_point()), threshold
 
     # --- answers -----------------------------------------------------------------------------
@@ -328,13 +327,14 @@ def outlook(
             return f"{asked.constraint}: an equality cannot be proven from a sample; state a range"
     if isinstance(land, Along):
         return _along(land, nearby, delta, power)
-    if land.kind == "top-k":
-        return "the first k of other rows are another rule, so a top-k rule proves nothing"
+    kind = land.search.rule
+    if kind.no_proof:
+        return f"{kind.no_proof}, so a {kind.kind} rule proves nothing"
     near = numbered(nearby)
-    rules = margin_path(near, land.columns, land.kind, land.by, None, 0, delta, fresh)
+    rules = margin_path(near, land.columns, land.search, delta, fresh)
     rules = rules or [land.choose(near)]
     decided = [unweighted_decisions(rule, land.columns) for rule in rules]
-    claims = claims_before(numbered(land.goal), rules[0], decided[0])
+    claims = claims_before(numbered(land.goal), rules[0].point, decided[0])
     for asked, claim in zip(land.asked, claims, strict=True):
         if not claim.claim.exact:
             return _inexact(asked)
@@ -379,11 +379,10 @@ def _around(land: Along, j: int, places: np.ndarray, delta: float) -> Around:
     asked = land.asked[j]
     some = land.columns.sample(MOST_ROWS)
     goal = numbered(Goal(land.goal.sense, land.goal.objective, (asked.constraint,)))
-    problem = GoalOnRows.ground(goal, land.columns)
     (claim,) = threshold_claims(goal, some)
     away = []
-    for place in places:
-        rule = threshold_rule(problem, land.sweep, int(place))
+    for threshold in land.sweep.thresholds[places]:
+        rule = OneThreshold(task=land.columns.task, threshold=float(threshold))
         quantity = claim.on(unweighted_decisions(rule, some))
         edge = quantity.lower(delta) if asked.op == ">=" else quantity.upper(delta)
         away.append(np.inf if quantity.value is None else abs(quantity.value - edge))

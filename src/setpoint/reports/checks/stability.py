@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, C
 from setpoint.reports.checks.column_samples import chance
 from setpoint.reports.report_inputs import ScoredRows
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import best_threshold
-from setpoint.rules.rule import with_decisions
+from setpoint.rules.one_threshold import OneThreshold, best_threshold
 
 FEW = {"certify": 30}  #: rows of the rarer class that a part should have
 FEW_ELSEWHERE = 50
@@ -66,7 +64,7 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     seed : int
     """
     code, title = "SP105", "A threshold that stays where it is"
-    if rule.kind != "threshold":
+    if not rule.point.along_scores:
         return Check(code, title, NOT_APPLICABLE, "The rule is not a single threshold.")
     if lower(rule.goal).objective.needs() <= {"scores"} and not rule.goal.constraints:
         return Check(code, title, NOT_APPLICABLE, "The goal judges the ranking, not a threshold.")
@@ -114,8 +112,8 @@ def _chosen(problem: GoalOnRows, columns: Columns, rows: np.ndarray) -> float | 
 
 
 def _value(problem: GoalOnRows, columns: Columns, rule: DecisionRule, t: float) -> float | None:
-    moved: Any = replace(rule, threshold=t)
-    return problem.judge(with_decisions(moved, columns)).value
+    moved = OneThreshold(task=rule.task, threshold=t)
+    return problem.judge(moved.decided_columns(columns)).value
 
 
 def _spread(values: np.ndarray, jackknife: bool) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._core.json_codec import Record
-from setpoint._core.options import is_real
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
 from setpoint.reports.sections.key_figures import weighted_share
@@ -59,7 +58,7 @@ def distribution(columns: Columns, rule: DecisionRule) -> ScoreDistribution:
     """
     actual, scores = np.asarray(columns.actual), np.asarray(columns.scores, np.float64)
     low, high = np.quantile(scores, [0.001, 0.999])
-    cuts = [t for t in _cuts(rule) if np.isfinite(t)]
+    cuts = [t for t in rule.point.cuts() if np.isfinite(t)]
     if columns.task.score == "probability":
         low, high = 0.0, 1.0
     low, high = min([low, *cuts]), max([high, *cuts])
@@ -78,15 +77,6 @@ def distribution(columns: Columns, rule: DecisionRule) -> ScoreDistribution:
         cuts=tuple(cuts),
         kind=columns.task.score,
     )
-
-
-def _cuts(rule: DecisionRule) -> list[float]:
-    """The thresholds of a rule on the score."""
-    if rule.kind == "abstain":
-        return list(rule.band)
-    if rule.kind == "per-group":
-        return [t for _, t in rule.thresholds]
-    return [float(rule.threshold)] if is_real(rule.threshold) else []  # type: ignore[arg-type]
 
 
 def reliability(columns: Columns) -> Reliability | None:

@@ -9,7 +9,6 @@ from setpoint._core.json_codec import Record
 from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison, Difference
 from setpoint.decisions.evaluate import ConstraintValue
-from setpoint.decisions.outcome import same_point
 from setpoint.decisions.plan import Option, thinned
 from setpoint.reports.report_inputs import Diagnosed
 from setpoint.rules.certificate import NOT_PROVEN
@@ -95,8 +94,8 @@ class CertificateSummary(Record):
             confidence=certificate.confidence,
             rows=certificate.rows,
             fingerprint=str(certificate.fingerprint),
-            point=certificate.point.operating_point(),
-            of_this_rule=same_point(certificate, rule),
+            point=certificate.point.describe(),
+            of_this_rule=certificate.point.same_as(rule.point),
             assumption=certificate.assumption,
             needed=certificate.needed,
             findings=tuple(

@@ -108,7 +108,7 @@ def tradeoff(
     contenders : sequence of ContenderSummary
     """
     numeric = [j for j, c in enumerate(goal.constraints) if c.number is not None]
-    lines = [] if rule.kind != "threshold" else [_line(name, goal, c) for name, c in rows]
+    lines = [] if not rule.point.along_scores else [_line(name, goal, c) for name, c in rows]
     lines = [line for line in lines if line is not None]
     panels = [_panel(goal.constraints[j], j, figures, lines, contenders) for j in numeric[:PANELS]]
     if not goal.constraints and lines:
@@ -184,6 +184,4 @@ def _flagged(figures: Sequence[KeyFigure], lines: Sequence[_Line]) -> TradeoffPa
 def _point(x: KeyFigure, y: KeyFigure) -> RulePoint | None:
     if x.value is None or y.value is None:
         return None
-    return RulePoint(
-        x=x.value, x_low=x.low, x_high=x.high, y=y.value, y_low=y.low, y_high=y.high
-    )
+    return RulePoint(x=x.value, x_low=x.low, x_high=x.high, y=y.value, y_low=y.low, y_high=y.high)

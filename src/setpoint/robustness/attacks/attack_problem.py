@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError
 from setpoint._core.options import is_real
 from setpoint.robustness.attacks.attack_losses import margin
 from setpoint.robustness.attacks.model_probe import BATCH, Model, Probe
@@ -233,4 +233,8 @@ def checked(options: dict[str, Any], restarts: int, iterations: int, rivals: int
     numbers = {"restarts": (restarts, 0), "iterations": (iterations, 1), "rivals": (rivals, 1)}
     for name, (number, least) in numbers.items():
         if not is_real(number) or number < least or number % 1:
-            raise KindError(f"{name}={number!r}: a whole number, {least} or more")
+            raise KindError(
+                "{argument}: a whole number, {least} or more",
+                argument=Argument(name, number),
+                least=least,
+            )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.options import is_real
 from setpoint.robustness.attacks.attack_losses import MARGIN_CLIP, margin, of_class, soft_margin
 from setpoint.robustness.attacks.attack_problem import Posed
@@ -73,7 +73,9 @@ class Lines:
         for name in ("restarts", "iterations"):
             given = getattr(self, name)
             if not is_real(given) or given < 1 or given % 1:
-                raise KindError(f"{name}={given!r}: a whole number, 1 or more")
+                raise KindError(
+                    "{argument}: a whole number, 1 or more", argument=Argument(name, given)
+                )
 
     @property
     def first(self) -> int:
