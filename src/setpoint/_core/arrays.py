@@ -129,9 +129,9 @@ def find(borders: Any, x: Any) -> Any:
         return namespace(x).bucketize(x, borders, out_int32=True, right=True)
     if len(borders) == 2:
         low, high = borders.tolist()
-        found = (x >= low).view(np.uint8)
-        found += (x >= high).view(np.uint8)
-        return found
+        count = (x >= low).view(np.uint8)
+        count += (x >= high).view(np.uint8)
+        return count
     if len(x) <= SEARCHED_NUMBERS or len(borders) > SEARCHED_BORDERS:
         return borders.searchsorted(x, "right")
     # many are counted, not searched for: a search takes turns that no processor can foresee
