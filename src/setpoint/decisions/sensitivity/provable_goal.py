@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from setpoint._core.json_codec import Record
 from setpoint.decisions.proof.margin_path import (
     claims_before,
     margin_path,
@@ -40,7 +42,7 @@ from setpoint.statistics.score_calibration import drawn_curves
 
 
 @dataclass(frozen=True)
-class Provable:
+class Provable(Record):
     """A goal that fresh rows would prove with the power.
 
     Attributes
@@ -65,9 +67,13 @@ class Provable:
     point: str
     threshold: float | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
+
 
 @dataclass(frozen=True)
-class LabelsNeeded:
+class LabelsNeeded(Record):
     """How many fresh labelled rows would prove a goal.
 
     Attributes
@@ -93,6 +99,10 @@ class LabelsNeeded:
     who: str
     value: float | None
     if_as_seen: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 @dataclass(frozen=True, eq=False)
