@@ -8,11 +8,12 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.proof.safety_margin import cautious
-from setpoint.decisions.referee import Bout, Entrant, cross_decided, price_of
-from setpoint.expressions import Task, take_in
+from setpoint.decisions.referee import Bout, Entrant, _Judge, cross_decided, price_of
+from setpoint.expressions import Columns, Task, take_in
 from setpoint.goals import Goal
 from setpoint.rules.class_offsets import Argmax
 from setpoint.rules.decision_rule import choose
+from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import OneThreshold
 from setpoint.rules.rule import RuleSearch
 
@@ -157,3 +158,26 @@ def test_several_classes_are_compared_too():
     )
     assert gap.value == pytest.approx(truth)
     assert gap.separated == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("objective", ["f1", "auroc", 'worst(recall, by="sex")'])
+def test_counted_rows_read_as_rows_that_stand_several_times(objective, weighted):
+    rng = np.random.default_rng(3)
+    y = rng.random(60) < 0.4
+    rows = Columns(
+        Task(),
+        y,
+        decided=rng.random(60) < 0.3 + 0.4 * y,
+        scores=np.round(rng.random(60) + 0.4 * y, 1),
+        weight=rng.random(60) if weighted else None,
+        groups={"sex": rng.choice(["f", "m"], 60)},
+    )
+    goal = Goal.parse(f"maximize {objective} subject to precision >= 0.5, cost(fp=1, fn=2) <= 0.3")
+    problem = GoalOnRows.ground(goal.lowered, rows)
+    count = rng.integers(0, 4, 60)
+    counted = _Judge(problem, rows).read(count)
+    repeated = problem.judge(rows.take(np.repeat(np.arange(60), count)))
+    assert counted.value == pytest.approx(repeated.value, rel=1e-12)
+    assert counted.sides == pytest.approx(repeated.sides, rel=1e-12)
+    assert counted.excess == pytest.approx(repeated.excess, rel=1e-12, abs=1e-15)

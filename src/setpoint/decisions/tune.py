@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.words import listing
 from setpoint.decisions.certify import USED_BEFORE, check_weights, fingerprints
 from setpoint.decisions.proof.fixed_sequence import prove_columns
@@ -115,7 +115,11 @@ def tune(
         for_proof = {"reference": reference, "weight_bound": weight_bound, "seen": used}
         for name, option in for_proof.items():
             if option is not None:
-                raise KindError(f"{name}= belongs to prove=, the confidence of the proof")
+                raise KindError(
+                    "{argument} belongs to {prove}, the confidence of the proof",
+                    argument=Argument(name),
+                    prove=Argument("prove"),
+                )
         return tune_columns(goal, columns, search)
     delta = check_confidence(prove)
     refuse_seen(Fingerprint.of(columns), fingerprints(seen), "certify rows", USED_BEFORE)

@@ -18,7 +18,7 @@ from setpoint.fit.run_record import FittedRun, RunOrigin
 MANY = 20_000  #: rows from which a member that takes all of them at once is for those who ask
 
 
-def seed_of(state: Any) -> int:
+def seed_of(state: int | np.random.RandomState | None) -> int:
     """A seed from ``random_state``: a whole number, a RandomState, or None for another each time.
 
     >>> seed_of(3)
@@ -123,19 +123,22 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
     whole |= {name: x for name, x in some.items() if x is not None}
     for name, x in whole.items():
         if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
-            raise KindError(f"{name}={x!r}: a whole number, 1 or more")
+            raise KindError("{argument}: a whole number, 1 or more", argument=Argument(name, x))
     widths = given["hidden"]
     if not isinstance(widths, tuple | list) or not all(
         isinstance(w, int | np.integer) and w > 0 for w in widths
     ):
-        raise KindError(f"hidden={widths!r}: the widths of the layers, for example (128, 64)")
+        raise KindError(
+            "{argument}: the widths of the layers, for example (128, 64)",
+            argument=Argument("hidden", widths),
+        )
     shares: dict[str, Any] = {
         "dropout": given["dropout"],
         "certify_size": given["certify_size"] or 0,
     }
     for name, x in shares.items():
         if not is_real(x) or not 0 <= x < 1:
-            raise KindError(f"{name}={x!r}: a number between 0 and 1")
+            raise KindError("{argument}: a number between 0 and 1", argument=Argument(name, x))
     sure, hears = given["confidence"], given["listener"]
     if not is_real(sure) or not 0.5 <= sure < 1:
         raise KindError(
@@ -147,6 +150,6 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
         limits["time_limit"] = given["time_limit"]
     for name, x in limits.items():
         if not is_real(x) or not x >= 0:
-            raise KindError(f"{name}={x!r}: a number, 0 or more")
+            raise KindError("{argument}: a number, 0 or more", argument=Argument(name, x))
     if hears is not None and not callable(hears):
-        raise KindError(f"listener={hears!r}: a function of one event")
+        raise KindError("{argument}: a function of one event", argument=Argument("listener", hears))

@@ -30,7 +30,7 @@ from setpoint.estimators.base import (
 )
 from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import ClassifierAttributes
-from setpoint.expressions import take_groups
+from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
 from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
@@ -41,8 +41,9 @@ from setpoint.fit.plan import MODELS, FitRequest
 from setpoint.fit.run_record import ClassifierRun
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
-from setpoint.methods import Costs
+from setpoint.methods import Costs, Method
 from setpoint.methods.portfolio import effort
+from setpoint.training.events import Listener
 
 logger = logging.getLogger("setpoint")
 
@@ -164,13 +165,13 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "maximize balanced_accuracy",
-        model: Any = "auto",
-        method: Any = "auto",
+        goal: str | Goal | Expression = "maximize balanced_accuracy",
+        model: str | nn.Module | BaseEstimator | ScoresGiven = "auto",
+        method: str | Method = "auto",
         confidence: float = 0.95,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         *,
-        task: Any = None,
+        task: str | Task | None = None,
         positive: Any = None,
         kind: str | None = None,
         effort: str = "standard",
@@ -188,8 +189,8 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float = 1e-4,
         device: str = "auto",
-        checkpoint: Any = None,
-        listener: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.goal = goal
         self.model = model
@@ -340,7 +341,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         """Whether finished parts are worth keeping: one network keeps its own state."""
         return self.folds not in (None, 1) or asked.model in ("auto", "trees", "baseline")
 
-    def _model(self) -> Any:
+    def _model(self) -> str | nn.Module | BaseEstimator | ScoresGiven:
         model = self.model
         if isinstance(model, str):
             if model not in MODELS:
@@ -430,7 +431,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     @classmethod
     def from_scores(
         cls,
-        goal: Any,
+        goal: str | Goal | Expression,
         y: Any,
         scores: Any,
         *,

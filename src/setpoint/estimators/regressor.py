@@ -26,7 +26,7 @@ from setpoint.estimators.base import (
     seed_of,
 )
 from setpoint.estimators.run_attributes import RegressorAttributes
-from setpoint.expressions import take_groups
+from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import refuse_columns
@@ -35,9 +35,11 @@ from setpoint.fit.regression.regression_members import RegressionJob, Regression
 from setpoint.fit.regression.regression_pipeline import RegressionRun, fit_regression
 from setpoint.fit.regression.regression_targets import columns_of, read_targets, real_task
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, check
+from setpoint.goals import Goal, Task, check
+from setpoint.methods import Errors
 from setpoint.methods.table import trains_real_targets
 from setpoint.rules.goal_on_rows import GoalOnRows
+from setpoint.training.events import Listener
 
 logger = logging.getLogger("setpoint")
 
@@ -121,13 +123,13 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "minimize mae",
-        model: Any = "auto",
-        method: Any = "auto",
-        random_state: Any = 0,
+        goal: str | Goal | Expression = "minimize mae",
+        model: str | nn.Module | BaseEstimator = "auto",
+        method: str | Errors = "auto",
+        random_state: int | np.random.RandomState | None = 0,
         *,
-        task: Any = None,
-        edges: Any = None,
+        task: Task | None = None,
+        edges: Sequence[float] | None = None,
         compare: bool = True,
         refit: bool | None = None,
         hidden: tuple[int, ...] = (128, 64),
@@ -138,7 +140,7 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float = 1e-4,
         device: str = "auto",
-        listener: Any = None,
+        listener: Listener | None = None,
     ) -> None:
         self.goal = goal
         self.model = model
@@ -227,7 +229,7 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
         for name in ("weight_decay", "learning_rate"):
             x = getattr(self, name)
             if x is not None and (not is_real(x) or x < 0 or (name == "learning_rate" and not x)):
-                raise KindError(f"{name}={x!r}: a positive number")
+                raise KindError("{argument}: a positive number", argument=Argument(name, x))
         if isinstance(method, str) and method not in METHODS:
             hint = did_you_mean(method, METHODS, f"choose from {listing(METHODS)}.")
             raise KindError("{argument}: {hint}", argument=Argument("method", method), hint=hint)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import nn
@@ -330,7 +331,7 @@ class GivenMember(Member[Job]):
     """A classifier of scikit-learn, or a pipeline, fitted on rows as they are."""
 
     form = "raw"
-    model: Any
+    model: BaseEstimator
     method: Method
 
     @property

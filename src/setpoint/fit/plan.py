@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from torch import nn
 
 from setpoint._core.errors import Argument, KindError
@@ -102,8 +103,8 @@ class FitRequest:
     """What a fit is asked for; see :class:`setpoint.GoalClassifier` for each word."""
 
     goal: Goal
-    model: Any
-    method: Any
+    model: str | nn.Module | BaseEstimator | ScoresGiven
+    method: str | Method
     kind: str | None
     effort: Effort
     folds: int | None
@@ -229,7 +230,7 @@ class FitRequest:
         )
         return Network(model, by, settings, self.hidden, self.dropout, apart=True)
 
-    def _network(self, model: Any, by: Method, beside: bool = False) -> Network:
+    def _network(self, model: str | nn.Module, by: Method, beside: bool = False) -> Network:
         pace = 10.0 if isinstance(model, str) and model == "linear" else 1.0
         settings = replace(self.settings, pace=pace)
         if self._folds(False) > 1:  # folds are kept whole, each in its own file
@@ -246,7 +247,7 @@ class FitRequest:
         )
 
 
-def _beside(checkpoint: Any) -> Any:
+def _beside(checkpoint: str | os.PathLike[str] | None) -> str | None:
     return None if checkpoint is None else os.path.join(checkpoint, "baseline")
 
 
@@ -255,6 +256,7 @@ class Planned(TrainingEvent):
     """The plan is made, and nothing has been fitted yet."""
 
     plan: FitPlan
+    fingerprint: str  #: of cells and labels
 
 
 @dataclass(frozen=True)

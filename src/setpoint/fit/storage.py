@@ -53,7 +53,7 @@ from setpoint.fit.run_record import ClassifierRun, FittedRun, RunOrigin
 from setpoint.fit.stack import Stack, read_outcomes
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task, lower
-from setpoint.methods import method
+from setpoint.methods import Method, method
 from setpoint.reports import Report
 
 FORMAT = "setpoint run 1"
@@ -295,9 +295,7 @@ def _restored_regression(
     comparison = RegressionComparison.from_json(record["comparison"])
     return RegressionRun(
         goal=Goal.parse(record["goal"]),
-        origin=_origin(
-            record, record["model"] if built_in else own, edges=record["edges"]
-        ),
+        origin=_origin(record, record["model"] if built_in else own, edges=record["edges"]),
         encoder=_encoder_from(record["encoder"]),
         models={comparison.chosen: [model]},
         notes=tuple(map(Note.from_json, record["notes"])),
@@ -325,16 +323,16 @@ def _json(path: Path, data: Any) -> None:
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
-def _method_to(x: Any) -> Any:
+def _method_to(x: str | Method) -> dict[str, Any]:
     """A method as its name and options, those that are plain data."""
     if isinstance(x, str):
         return {"name": x, "options": {}}
-    options = {f.name: getattr(x, f.name) for f in fields(x)}
+    options = {f.name: getattr(x, f.name) for f in fields(x)}  # type: ignore[arg-type]
     plain = {k: v for k, v in options.items() if _is_plain(v)}
     return {"name": x.name, "options": {k: v for k, v in plain.items() if v is not None}}
 
 
-def _method_from(data: dict[str, Any]) -> Any:
+def _method_from(data: dict[str, Any]) -> str | Method:
     return method(data["name"], **data["options"]) if data["options"] else data["name"]
 
 

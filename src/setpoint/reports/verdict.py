@@ -77,12 +77,12 @@ def _reached(figures: Sequence[KeyFigure], fresh: bool, words: Words) -> str:
     objective = next((f for f in figures if f.role == OBJECTIVE and f.value is not None), None)
     if objective is None or objective.value is None:
         return ""
-    told = words.figure(objective.name, objective.value)
+    clause = words.figure(objective.name, objective.value)
     if objective.low is not None and objective.high is not None:
-        shown = percent if told.count("%") else "{:.4g}".format
-        told += f" (95% interval {shown(objective.low)} to {shown(objective.high)})"
+        shown = percent if clause.count("%") else "{:.4g}".format
+        clause += f" (95% interval {shown(objective.low)} to {shown(objective.high)})"
     where = "" if fresh else " on rows that also helped to choose the rule"
-    return sentence(told + where)
+    return sentence(clause + where)
 
 
 def _proven(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What attacks came to: each by itself, at a radius, and against a promise."""
+"""Outcomes of attacks: each by itself, at a radius, and against a promise."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ the rows in order of confidence every total is a cumulative sum.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -140,7 +141,9 @@ class ScoreBand(Abstention):
     def describe(self) -> str:
         """The band in words."""
         low, high = self.band
-        return f"positive where score >= {high:.6g}, negative where score < {low:.6g}"
+        positive = "nowhere" if high == math.inf else f"where score >= {high:.6g}"
+        negative = "everywhere" if low == math.inf else f"where score < {low:.6g}"
+        return f"positive {positive}, negative {negative}"
 
     def cuts(self) -> tuple[float, ...]:
         """Both ends of the band."""
@@ -254,9 +257,9 @@ class Bands:
         """The total at candidates ``start:stop``."""
         event = leaf.event
         rest = event.without(DECIDED, CORRECT, KEPT)
-        said = event.about(CORRECT)
-        if said:
-            (literal,) = said
+        about_correct = event.about(CORRECT)
+        if about_correct:
+            (literal,) = about_correct
             hit = rest & _is(ACTUAL, literal.holds)
             miss = rest & _is(ACTUAL, not literal.holds)
             return self._above(hit, start, stop) + self._below(miss, start, stop)

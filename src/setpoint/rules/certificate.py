@@ -358,16 +358,16 @@ def _finding_to(finding: Finding) -> dict[str, Any]:
 def _finding_from(data: Mapping[str, Any]) -> Finding:
     plain = {name: number_from(value) for name, value in data.items() if name != "evidence"}
     _verdict(plain["verdict"])
-    found = Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
+    finding = Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
     fine = (
-        all(isinstance(x, str) for x in (found.constraint, found.how))
-        and found.op in (">=", "<=", "==")
-        and all(map(is_real, (found.asked, found.bound, found.other)))
-        and (found.value is None or is_real(found.value))
-        and isinstance(found.exact, bool)
-        and (found.needed is None or isinstance(found.needed, int))
-        and all(isinstance(e.n, int) for e in found.evidence)
+        all(isinstance(x, str) for x in (finding.constraint, finding.how))
+        and finding.op in (">=", "<=", "==")
+        and all(map(is_real, (finding.asked, finding.bound, finding.other)))
+        and (finding.value is None or is_real(finding.value))
+        and isinstance(finding.exact, bool)
+        and (finding.needed is None or isinstance(finding.needed, int))
+        and all(isinstance(e.n, int) for e in finding.evidence)
     )
     if not fine:
         raise FileError("this certificate is damaged: a finding lacks its numbers. Certify again")
-    return found
+    return finding

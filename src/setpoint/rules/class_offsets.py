@@ -73,8 +73,8 @@ class ClassOffsets(Rule):
         rule = ClassOffsets(task=problem.columns.task, offsets=offsets)
         point = problem.judge(rule.decided_columns(problem.columns))
         unknown = [None] * len(point.sides)  # other offsets than these were not searched for each
-        held = problem.held(point, unknown, unknown, [False] * len(unknown))
-        return problem.best(rule, point, held, search=how)
+        standings = problem.standings(point, unknown, unknown, [False] * len(unknown))
+        return problem.best(rule, point, standings, search=how)
 
     @classmethod
     def quick_kind(cls) -> type[Rule]:
@@ -196,8 +196,8 @@ def climb(problem: GoalOnRows, pairs: bool = True) -> np.ndarray:
         return _from_start(problem, rows, start, rounds=3, pairs=False)
     levelling = (GoalOnRows.ground(goal, problem.columns) for goal in _LEVELLING)
     starts = [start, *(_from_start(p, rows, start, rounds=8, pairs=False) for p in levelling)]
-    found = [_from_start(problem, rows, s, rounds=8, pairs=False) for s in starts]
-    best = max(found, key=lambda offsets: _rank(problem, offsets))
+    climbed = [_from_start(problem, rows, s, rounds=8, pairs=False) for s in starts]
+    best = max(climbed, key=lambda offsets: _rank(problem, offsets))
     return _from_start(problem, rows, best, rounds=16, pairs=True) if pairs else best
 
 
@@ -307,12 +307,12 @@ class OffsetSweep:
     def _along(self, leaf: Total) -> np.ndarray:
         """Each row counts before it changes to the class, after it, both or never."""
         amounts = self._rows.amounts(leaf.event.without(DECIDED, CORRECT, KEPT))
-        said = leaf.event.about(DECIDED, CORRECT)
-        if len(said) > 1:
+        literals = leaf.event.about(DECIDED, CORRECT)
+        if len(literals) > 1:
             raise GoalError(f'"{leaf}" speaks of two decisions at once')
-        if not said:
+        if not literals:
             return np.full(self.size, amounts.sum())
-        before, after = (self._agrees(said[0], taken) for taken in (self._others, self._index))
+        before, after = (self._agrees(literals[0], taken) for taken in (self._others, self._index))
         # Sums of what stays and of what came, each from its own end: no difference, so 0 stays 0.
         stays, comes = (
             np.bincount(self._first, amounts * counted, self.size + 1)
@@ -324,13 +324,13 @@ class OffsetSweep:
         """Whether the literal holds of each row, if ``taken`` is its decision."""
         actual, classes = self._rows.actual, self._rows.columns.classes
         if literal.column == CORRECT and literal.value is None:
-            found = actual == taken
+            agrees = actual == taken
         elif literal.column == CORRECT:
             label = classes.index(literal.value)
-            found = (actual == label) == (taken == label)
+            agrees = (actual == label) == (taken == label)
         else:
-            found = taken == classes.index(literal.value)
-        return np.broadcast_to(found, actual.shape) == literal.holds
+            agrees = taken == classes.index(literal.value)
+        return np.broadcast_to(agrees, actual.shape) == literal.holds
 
 
 def _folds(columns: Columns, seed: int) -> list[np.ndarray]:

@@ -38,13 +38,13 @@ def declared(goal: Goal, columns: Columns, also: Iterable[Groups] = ()) -> Task:
     A group without rows here leaves nothing to prove about it: what these rows happen not to hold
     must not drop out of the promise.
     """
-    known = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
+    shown = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
     for groups in also:
         for name, values in groups:
-            if name in known:
-                known[name].update(dict.fromkeys(values))
-    found = {name: tuple(sorted(values, key=_key)) for name, values in known.items()}
-    return replace(columns.task, groups={**dict(columns.task.groups), **found})  # type: ignore[arg-type]
+            if name in shown:
+                shown[name].update(dict.fromkeys(values))
+    declared_values = {name: tuple(sorted(values, key=_key)) for name, values in shown.items()}
+    return replace(columns.task, groups={**dict(columns.task.groups), **declared_values})  # type: ignore[arg-type]
 
 
 def _key(value: Label) -> tuple[str, Label]:
@@ -54,9 +54,9 @@ def _key(value: Label) -> tuple[str, Label]:
 FORMAT = "setpoint rule 1"
 
 
-def _number(name: str) -> Any:
+def _number(name: str, meaning: str) -> Any:
     """A number of the rule, None or empty where its kind has no such number."""
-    return property(lambda rule: getattr(rule.point, name, ABSENT[name]))
+    return property(lambda rule: getattr(rule.point, name, ABSENT[name]), doc=meaning)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +111,14 @@ class DecisionRule:
 
     # --- the operating point ---------------------------------------------------------------------
 
-    threshold = _number("threshold")
-    thresholds = _number("thresholds")
-    by = _number("by")
-    offsets = _number("offsets")
-    k = _number("k")
-    band = _number("band")
-    confidence = _number("confidence")
-    norms = _number("norms")
+    threshold = _number("threshold", "Decides positive from here; of a confidence, decides at all.")
+    thresholds = _number("thresholds", "Pairs of a group value or label and its threshold.")
+    by = _number("by", 'The column of the groups; "query" for the first k of each query.')
+    offsets = _number("offsets", "Added to the score of each class before the argmax.")
+    k = _number("k", "How many of the highest scores are decided positive.")
+    band = _number("band", "(low, high): between them nothing is decided.")
+    confidence = _number("confidence", "What an abstaining rule over classes goes by.")
+    norms = _number("norms", 'Of the rows of the last layer, for the confidence "rl_geo_m".')
 
     @property
     def task(self) -> Task:
@@ -211,8 +211,8 @@ class DecisionRule:
             return f"{self.obstacle()}."
         values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
         pairs = zip(self.held, values, strict=True)
-        held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
-        reached = f"{self.goal.objective} {self.value:.4g}{held}"
+        standings = "".join(f", {h.constraint} ({value})" for h, value in pairs)
+        reached = f"{self.goal.objective} {self.value:.4g}{standings}"
         if self.feasible:
             return f"{reached} on {self.rows:,} rows."
         return f"{self.obstacle()}. The rule comes nearest: {reached}."
@@ -300,9 +300,9 @@ class DecisionRule:
         return opened(path, "a rule", cls.from_json)
 
 
-def _never(held: ConstraintStanding) -> str:
-    nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
-    return f"{held.constraint} is reached by no candidate{nearest}"
+def _never(standing: ConstraintStanding) -> str:
+    nearest = "" if standing.reachable is None else f", the nearest is {standing.reachable:.4g}"
+    return f"{standing.constraint} is reached by no candidate{nearest}"
 
 
 # --- rules met with rows --------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class GoalOnRows:
             return 0.0
         return excess * max(1.0, abs(self.constraints[j].number or 0.0))
 
-    def held(
+    def standings(
         self,
         point: Point,
         reachable: Sequence[float | None],

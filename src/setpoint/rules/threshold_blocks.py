@@ -33,7 +33,15 @@ from setpoint.expressions.rows.row_events import (
 )
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.rule import BestRule, Rule, RuleSearch, as_array_of, beyond, is_cut
+from setpoint.rules.rule import (
+    BestRule,
+    Rule,
+    RuleSearch,
+    as_array_of,
+    beyond,
+    is_cut,
+    score_at_least,
+)
 from setpoint.rules.tradeoff_curve import number_from, number_to, spread_over
 
 FEW = 2_000_000  # combinations that are all looked at
@@ -55,7 +63,7 @@ class ThresholdBlocks(Rule):
 
     def describe(self) -> str:
         """Each threshold in words."""
-        return ", ".join(f"{name}: score >= {t:.6g}" for name, t in self.thresholds)
+        return ", ".join(f"{name}: {score_at_least(t)}" for name, t in self.thresholds)
 
     def numbers(self) -> dict[str, Any]:
         """The thresholds by name."""
@@ -240,15 +248,15 @@ def label_blocks(columns: Columns) -> list[Block]:
         )
 
         def own(leaf: Total, label: Label = label) -> Total | None:
-            said = leaf.event.about(DECIDED, ACTUAL, CORRECT)
-            if any(x.column == CORRECT and x.value is None for x in said):
+            literals = leaf.event.about(DECIDED, ACTUAL, CORRECT)
+            if any(x.column == CORRECT and x.value is None for x in literals):
                 raise GoalError(
                     "accuracy of a multilabel task asks for all labels at once and does not add up "
                     "over labels; tune hamming_loss, macro(accuracy), micro(f1) or macro(f1)"
                 )
-            if {x.value for x in said} != {label}:
+            if {x.value for x in literals} != {label}:
                 return None
-            plain = frozenset(Literal(x.column, None, x.holds) for x in said)
+            plain = frozenset(Literal(x.column, None, x.holds) for x in literals)
             return Total(Event(plain | leaf.event.without(DECIDED, ACTUAL, CORRECT).literals))
 
         blocks.append(Block(label, Sweep(part), own))
@@ -452,8 +460,8 @@ def _tune_blocks(
         freed = replace(problem, constraints=rest)
         better = rule_at(freed, search(freed, blocks)[0])[0]
         binding.append(point.feasible and better.feasible and _gain(problem, better, point) > SLACK)
-    held = problem.held(point, reachable, alone, binding)
-    return problem.best(best, point, held, search=how)
+    standings = problem.standings(point, reachable, alone, binding)
+    return problem.best(best, point, standings, search=how)
 
 
 def _gain(problem: GoalOnRows, a: Point, b: Point) -> float:

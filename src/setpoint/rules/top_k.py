@@ -78,8 +78,8 @@ class TopK(Rule):
                 )
         point = problem.judge(decided)  # k alone decides: there is nothing else to reach
         alone = [excess <= SLACK for excess in point.excess]
-        held = problem.held(point, point.sides, alone, [False] * len(alone))
-        return replace(best, held=held, feasible=point.feasible)
+        standings = problem.standings(point, point.sides, alone, [False] * len(alone))
+        return replace(best, held=standings, feasible=point.feasible)
 
     def is_sound(self) -> bool:
         """Whether k is a whole number, 1 or more."""

@@ -16,13 +16,13 @@ from setpoint.cli.display.terminal import Code, Json, Screen, command, count, pr
 from setpoint.cli.files.run_folder import Folder, claim
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words, seconds_of
-from setpoint.cli.inputs.fit_table import FitTable, Uses, read_given, refuse_unmeant
+from setpoint.cli.inputs.fit_table import FitTable, Uses, read_given
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several, split
 from setpoint.goals import Goal
 
 if TYPE_CHECKING:
     from setpoint.estimators.classifier import GoalClassifier
-    from setpoint.fit.plan import FitPlan
+    from setpoint.fit.plan import Planned
     from setpoint.fit.run_record import ClassifierRun
 
 
@@ -92,13 +92,12 @@ class Fitting:
         """Read, show the plan, fit, save."""
         folder = claim(out, self._asked(), force, self.file)
         given = read_given(self.file, self.goal, self.uses)
-        refuse_unmeant(self.goal, given, self.settings["kind"])
         run = self._fitted(given, folder)
         if folder.looked and run.certificate is not None:
             run = run.noted(Note(NoteCode.CERTIFY_ROWS_SEEN, _LOOKED))
         self._save(run, folder)
         folder.finish()
-        return FitOutput(SavedRun.open(folder.path), given, self.file, folder.resumed)
+        return FitOutput(SavedRun.of(folder.path, run), given, self.file, folder.resumed)
 
     def _asked(self) -> dict[str, Any]:
         """What makes it the same fit when it is called again."""
@@ -135,9 +134,9 @@ class Fitting:
     def _fitted(self, given: FitTable, folder: Folder) -> ClassifierRun:
         """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
 
-        def planned(plan: FitPlan) -> None:
+        def planned(event: Planned) -> None:
             if not self.quiet:
-                self._show_plan(Screen.open(), given, plan, folder)
+                self._show_plan(Screen.open(), given, event, folder)
             folder.begin(self._asked())
 
         with FitBar(planned, self.quiet) as live:
@@ -189,7 +188,7 @@ class Fitting:
         kept = "What was fitted before is kept: run the same command to go on."
         return error.followed_by(kept)
 
-    def _show_plan(self, screen: Screen, given: FitTable, plan: FitPlan, folder: Folder) -> None:
+    def _show_plan(self, screen: Screen, given: FitTable, planned: Planned, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
         resumed = [("", "goes on with the parts that are done")] if folder.resumed else []
         screen.line()
@@ -197,9 +196,9 @@ class Fitting:
             [
                 ("Goal", str(self.goal)),
                 ("Data", data),
-                ("", f"{given.target.line()}; fingerprint {given.fingerprint(self.goal)[:8]}"),
+                ("", f"{given.target.line()}; fingerprint {planned.fingerprint[:8]}"),
                 *(("", note) for note in given.notes),
-                *plan_facts(plan),
+                *plan_facts(planned.plan),
                 *resumed,
             ]
         )

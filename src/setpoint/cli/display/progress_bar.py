@@ -9,7 +9,7 @@ from setpoint._core.progress import Progress
 from setpoint.cli.display.terminal import Screen
 
 if TYPE_CHECKING:
-    from setpoint.fit.plan import FitPlan
+    from setpoint.fit.plan import FitPlan, Planned
 
 _PLAN = {"rows": "", "models": "", "why": "", "referee": "referee: ", "time": ""}
 
@@ -79,11 +79,11 @@ class FitBar(ProgressBar):
     Parameters
     ----------
     planned : callable
-        Called with the plan before anything is fitted.
+        Called with the event of the plan before anything is fitted.
     quiet : bool
     """
 
-    def __init__(self, planned: Callable[[FitPlan], None], quiet: bool) -> None:
+    def __init__(self, planned: Callable[[Planned], None], quiet: bool) -> None:
         super().__init__(quiet)
         self.planned = planned
         self.stage = ""
@@ -95,7 +95,7 @@ class FitBar(ProgressBar):
         from setpoint.training.events import EpochDone
 
         if isinstance(event, Planned):
-            self.planned(event.plan)
+            self.planned(event)
         elif isinstance(event, FitProgress):
             self.stage = event.words()
             super().__call__(event)

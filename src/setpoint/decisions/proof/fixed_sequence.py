@@ -89,7 +89,7 @@ def prove_columns(
         feasible=point.feasible,
         value=point.value,
         rows=columns.size,
-        held=problem.held(point, [None] * count, [None] * count, [False] * count),
+        held=problem.standings(point, [None] * count, [None] * count, [False] * count),
         search=f"fixed sequence: {passed:,} of {total:,} candidates proven",
         chosen_on=rows,
         certificate=proof,

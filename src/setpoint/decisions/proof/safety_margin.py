@@ -120,7 +120,7 @@ def _judged_by(
     point = problem.judge(decided)
     unknown = [None] * len(goal.constraints)
     binding = [h.binding for h in plain.held]
-    held = problem.held(point, unknown, [True] * len(unknown), binding)
+    held = problem.standings(point, unknown, [True] * len(unknown), binding)
     return replace(
         rule,
         goal=goal,

@@ -217,9 +217,7 @@ class Columns:
 
     def total(self, event: Event, quantity: str = "one") -> Any:
         """Σ wᵢ qᵢ membershipᵢ, as a float or a 0-dimensional tensor."""
-        member = self.membership(event)
-        amount = self._amount(quantity)
-        factors = [x for x in (self.weight, member, amount) if x is not None]
+        factors = self._factors(event, quantity)
         if not factors:
             return float(self.size)
         if is_tensor(self.actual):
@@ -229,6 +227,15 @@ class Columns:
         if len(factors) == 1 and _is_bool(factors[0]):
             return float(np.count_nonzero(factors[0]))
         return float(np.sum(reduce(lambda a, b: a * b, factors), dtype=np.float64))
+
+    def amounts(self, event: Event, quantity: str = "one") -> np.ndarray:
+        """wᵢ qᵢ membershipᵢ of each row, whose sum is :meth:`total`; columns on the host."""
+        return reduce(lambda a, b: a * b, self._factors(event, quantity), np.ones(self.size))
+
+    def _factors(self, event: Event, quantity: str) -> list[Array]:
+        """Weight, membership and quantity of each row, as far as they are not all 1."""
+        parts = (self.weight, self.membership(event), self._amount(quantity))
+        return [part for part in parts if part is not None]
 
     def _amount(self, quantity: str) -> Array | None:
         if quantity == "one":

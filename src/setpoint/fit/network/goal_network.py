@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -112,7 +113,7 @@ class NetworkSettings:
     final: float = 1.0  #: share of the learning rate that is left at the last epoch
     by: str = "goal"  #: what the best epoch is judged by, "goal" or "cross-entropy"
     seed: int = 0
-    checkpoint: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
     listener: Listener | None = None
 
 

@@ -165,14 +165,17 @@ def _gain(
     predictions: Sequence[tuple[str, bool, Columns]],
     seed: int,
 ) -> Gain:
-    pair = [Entrant(name, columns, "") for name, _, columns in predictions if name in (driven, plain)]
+    pair = [
+        Entrant(name, columns, "") for name, _, columns in predictions if name in (driven, plain)
+    ]
     one_fold = np.zeros(pair[0].columns.size, np.int64)
     gap = Bout.of(goal, pair, one_fold, seed).difference(driven, plain)
     return Gain(driven, plain, gap.value, gap.low, gap.high, gap.separated)
 
 
 def _sentence(
-    goal: Goal, members: Mapping[str, MemberFigures], chosen: str, gain: Gain | None) -> str:
+    goal: Goal, members: Mapping[str, MemberFigures], chosen: str, gain: Gain | None
+) -> str:
     """What training on the goal bought, in words."""
     if gain is None:
         return f"{chosen} is taken; there was nothing to compare training on the goal with."

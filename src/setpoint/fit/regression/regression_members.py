@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 from torch import nn
 
@@ -190,7 +190,7 @@ class GivenRegressor(RegressionMember):
     """A regressor of scikit-learn, or a pipeline, fitted on rows as they are."""
 
     form = "raw"
-    model: Any
+    model: BaseEstimator
     method: str = "own"
 
     @property
@@ -199,12 +199,12 @@ class GivenRegressor(RegressionMember):
 
     def fit(self, job: RegressionJob, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         weight = job.way_weights(fit, self.method)
+        fresh: Any = clone(self.model)
         weights = {}
         if weight is not None:
-            if "sample_weight" not in inspect.signature(self.model.fit).parameters:
+            if "sample_weight" not in inspect.signature(fresh.fit).parameters:
                 raise KindError(f"{self.family} takes no sample_weight; fit it without weights")
             weights = {"sample_weight": weight}
-        fresh: Any = clone(self.model)
         model = fresh.fit(job.rows.rows("raw", fit), job.target[fit], **weights)
         return FoldFit(ScaledModel(RegressorModel(model), Scale()), [])
 
@@ -217,7 +217,7 @@ PLAIN_MEMBERS: dict[str, type[RegressionLinear] | type[RegressionTrees]] = {
 
 
 def members_of(
-    model: Any,
+    model: str | nn.Module | BaseEstimator,
     method: str | Errors,
     settings: NetworkSettings,
     *,

@@ -101,7 +101,9 @@ def fit_regression(
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
     ran = {one.name: one for one in portfolio.ran}
     driven = {m.name: m.driven for m in members}
-    predictions = [(name, driven[name], _columns(job, one, split.tune)) for name, one in ran.items()]
+    predictions = [
+        (name, driven[name], _columns(job, one, split.tune)) for name, one in ran.items()
+    ]
     allowed = [name for name in may if name in ran] or list(ran)
     comparison = compare(job.goal, predictions, allowed, split.shared, job.seed)
     chosen = comparison.chosen
@@ -143,7 +145,7 @@ def _columns(job: RegressionJob, one: FittedMember, rows: np.ndarray) -> Columns
     return columns_of(job.task, job.target, one.outputs[rows], job.weight, job.groups, rows)
 
 
-def _standing(goal: Goal, comparison: RealComparison, again: bool) -> list[str]:
+def _standing(goal: Goal, comparison: RegressionComparison, again: bool) -> list[str]:
     """What can and what cannot be said of the constraints."""
     if not goal.constraints:
         return []

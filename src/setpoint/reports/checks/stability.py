@@ -32,21 +32,21 @@ def few_positives(parts: Mapping[str, tuple[int, int | None]]) -> Check:
         As in :class:`setpoint.reports.RunFacts`; positives None where the task is not binary.
     """
     code, title = "SP104", "Enough positives"
-    known = {name: (rows, hits) for name, (rows, hits) in parts.items() if hits is not None}
-    if not known:
+    counted = {name: (rows, hits) for name, (rows, hits) in parts.items() if hits is not None}
+    if not counted:
         return Check(code, title, NOT_APPLICABLE, "The task is not binary.")
-    rarer = {name: min(hits, rows - hits) for name, (rows, hits) in known.items()}
-    told = ", ".join(f"{name} {n:,}" for name, n in rarer.items())
+    rarer = {name: min(hits, rows - hits) for name, (rows, hits) in counted.items()}
+    listed = ", ".join(f"{name} {n:,}" for name, n in rarer.items())
     short = [name for name, n in rarer.items() if n < FEW.get(name, FEW_ELSEWHERE)]
     if not short:
-        return Check(code, title, PASSED, f"Rows of the rarer class: {told}.")
+        return Check(code, title, PASSED, f"Rows of the rarer class: {listed}.")
     wanted = " and ".join(f"{name} {FEW.get(name, FEW_ELSEWHERE)}" for name in short)
     return Check(
         code,
         title,
         LOOK,
-        f"Rows of the rarer class: {told}. Below about {wanted} figures and thresholds are mostly "
-        "chance; label more of them.",
+        f"Rows of the rarer class: {listed}. Below about {wanted} figures and thresholds are "
+        "mostly chance; label more of them.",
     )
 
 
@@ -58,7 +58,7 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
 
     Parameters
     ----------
-    scored : Scored
+    scored : ScoredRows
         The rows that the threshold was chosen on, or rows like them.
     rule : DecisionRule
     seed : int
@@ -81,15 +81,18 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     scale = 1.0 if max(map(abs, [value, *values])) <= 1 else max(abs(value), 1e-12)
     how = "leaving out one fold at a time" if folds is not None else "on rows drawn again"
     finite = [t for t in thresholds if np.isfinite(t)] or [np.inf]
-    said = (
+    sentence = (
         f"Chosen anew {how}, the threshold is {min(finite):.4g} to {max(finite):.4g} and "
         f"{problem.goal.objective} {min(values):.4g} to {max(values):.4g} on all rows "
         f"(standard error {spread:.3g})"
     )
     if spread <= MOVES * scale:
-        return Check(code, title, PASSED, f"{said}.")
+        return Check(code, title, PASSED, f"{sentence}.")
     return Check(
-        code, title, LOOK, f"{said}. Another sample would give another rule; more rows would help."
+        code,
+        title,
+        LOOK,
+        f"{sentence}. Another sample would give another rule; more rows would help.",
     )
 
 

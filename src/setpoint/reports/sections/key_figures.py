@@ -119,11 +119,11 @@ def key_figures(
         Of this rule on these rows: the interval around its objective is wide enough for the choice
         among candidates that was made on them.
     """
-    found = [replace(_figure(goal.objective, columns), role=OBJECTIVE)]
+    figures = [replace(_figure(goal.objective, columns), role=OBJECTIVE)]
     if certificate is not None and certificate.value is not None:
         low, high = map(_finite, certificate.interval)
         how = f"{certificate.interval_how}, as in the certificate"
-        found[0] = replace(found[0], low=low, high=high, how=how)
+        figures[0] = replace(figures[0], low=low, high=high, how=how)
     for constraint in goal.constraints:
         asked = constraint.number
         if asked is None:
@@ -132,12 +132,12 @@ def key_figures(
         else:
             body, name = constraint.left, str(constraint.left)
         figure = _figure(body, columns)
-        found.append(replace(figure, name=name, role=LIMIT, op=constraint.op, asked=asked))
-    known = {figure.name for figure in found}
+        figures.append(replace(figure, name=name, role=LIMIT, op=constraint.op, asked=asked))
+    names = {figure.name for figure in figures}
     if columns.abstained is None:  # what is usual is told of rules that decide every row
-        also = [metric for metric in _ALSO[columns.task.kind] if str(metric) not in known]
-        found += [_figure(metric, columns) for metric in also]
-    return tuple(found)
+        also = [metric for metric in _ALSO[columns.task.kind] if str(metric) not in names]
+        figures += [_figure(metric, columns) for metric in also]
+    return tuple(figures)
 
 
 def _figure(metric: Expression, columns: Columns) -> KeyFigure:
@@ -155,18 +155,25 @@ def _figure(metric: Expression, columns: Columns) -> KeyFigure:
 
 
 def _of_decisions(name: str, ground: Expression, columns: Columns) -> KeyFigure:
-    found = claim_of(ground, Population.of(columns), name).on(columns)
-    if found.value is None:
+    quantity = claim_of(ground, Population.of(columns), name).on(columns)
+    if quantity.value is None:
         return KeyFigure(name, ALSO, None)
-    low, high = _finite(found.lower(HALF)), _finite(found.upper(HALF))
+    low, high = _finite(quantity.lower(HALF)), _finite(quantity.upper(HALF))
     k = n = None
-    if len(found.rates) == 1 and found.rates[0].pure:
-        k, n = found.rates[0].k, found.rates[0].n
-    pure = isinstance(found, Rate) and found.pure
-    how = EXACT if pure else found.how
-    share = k is not None and n and math.isclose(found.value, k / n)
+    if len(quantity.rates) == 1 and quantity.rates[0].pure:
+        k, n = quantity.rates[0].k, quantity.rates[0].n
+    pure = isinstance(quantity, Rate) and quantity.pure
+    how = EXACT if pure else quantity.how
+    share = k is not None and n and math.isclose(quantity.value, k / n)
     return KeyFigure(
-        name, ALSO, found.value, low, high, how, k if share else None, n if share else None
+        name=name,
+        role=ALSO,
+        value=quantity.value,
+        low=low,
+        high=high,
+        how=how,
+        k=k if share else None,
+        n=n if share else None,
     )
 
 
