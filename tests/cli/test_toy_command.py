@@ -77,7 +77,8 @@ def test_it_is_listed_under_its_heading_and_has_help(toy):
     assert panel.index("│ decide ") < panel.index("│ toy ") < panel.index("A model under attack")
     result = toy("toy", "--help")
     assert result.exit_code == 0
-    for said in ("Say how many rows", "Examples", "setpoint toy 0.5", "--rows", "--json", "--debug"):
+    shown = ("Say how many rows", "Examples", "setpoint toy 0.5", "--rows", "--json", "--debug")
+    for said in shown:
         assert said in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
 

@@ -15,11 +15,17 @@ from setpoint.training.events import EpochDone
 
 EVENTS = [
     (Progress(what="fold 2", done=1, total=4), "fold 2"),
-    (AttackProgress(what="max-loss", done=1, total=4, eps=0.5, right=3, seen=4), "max-loss, eps 0.5, 3 of 4 left"),
+    (
+        AttackProgress(what="max-loss", done=1, total=4, eps=0.5, right=3, seen=4),
+        "max-loss, eps 0.5, 3 of 4 left",
+    ),
     (AttackProgress(what="min-radius", done=1, total=4, eps=None, right=0, seen=0), "min-radius"),
-    (FitProgress("fit", what="trees", done=1, total=4, fold=2, folds=3, best="f1 0.5"), "trees, fold 2/3, best f1 0.5"),
+    (
+        FitProgress("fit", what="trees", done=1, total=4, fold=2, folds=3, best="f1 0.5"),
+        "trees, fold 2/3, best f1 0.5",
+    ),
     (FitProgress("fit", what="trees", done=1, total=4, fold=1, folds=1), "trees"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
