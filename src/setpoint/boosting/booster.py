@@ -234,7 +234,8 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = int(about["features"])
             if about["names"] is not None:
                 self.feature_names_in_ = np.array(about["names"], dtype=object)
-            self.history_, self.notes_ = list(about["history"]), ()
+            self.history_ = list(about["history"])
+            self.notes_ = ()
             self.booster_ = self._read(about["model"])
             self.n_iter_ = self._rounds(self.booster_)
             if self.n_iter_ != about["rounds"]:

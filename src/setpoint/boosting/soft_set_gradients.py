@@ -42,7 +42,8 @@ class TreeSoftSet(TreeGradients):
     def __init__(self, goal: Goal, task: Task, method: SoftSet, factor: float = 1.0) -> None:
         self.program: Any = method.lower(goal, task)
         super().__init__(self.program.cells.side, factor)
-        self.method, self.mix = method, float(method.cross_entropy)
+        self.method = method
+        self.mix = float(method.cross_entropy)
         self.table = np.zeros(self.program.shape)
         self.multipliers = self.program.start.double().numpy().copy()
 

@@ -133,7 +133,9 @@ class CrossEntropyProgram(StreamProgram):
         self, cells: Cells, goal: Goal, class_weight: str | Sequence[float] | None
     ) -> None:
         super().__init__()
-        self.cells, self.goal, self.kind = cells, goal, class_weight
+        self.cells = cells
+        self.goal = goal
+        self.kind = class_weight
         self.shape = (1, cells.labels * cells.side)
         self.register_buffer("start", torch.zeros(0), persistent=False)
         u = torch.ones(cells.labels, cells.side)

@@ -115,7 +115,9 @@ class PairwiseProgram(GathersRows, StreamProgram):
 
     def __init__(self, cells: Cells, leaf: Any, method: Pairwise) -> None:
         super().__init__()
-        self.cells, self.leaf, self.method = cells, leaf, method
+        self.cells = cells
+        self.leaf = leaf
+        self.method = method
         self.shape = (1, 2)
         self.register_buffer("start", torch.zeros(0), persistent=False)
 

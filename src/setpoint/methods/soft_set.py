@@ -59,7 +59,9 @@ class Area(nn.Module):
 
     def __init__(self, goal: Goal, cells: Cells) -> None:
         super().__init__()
-        self.goal, self.cells, self.offset = goal, cells, 1.0
+        self.goal = goal
+        self.cells = cells
+        self.offset = 1.0
         self.constraints: list[str] = []
 
     def read(self, cells: Any) -> tuple[Any, Any]:
@@ -215,7 +217,8 @@ class SoftSetProgram(MixedProgram):
     def __init__(self, lowered: Any, reader: Any, method: SoftSet) -> None:
         start = [min(1.0, method.penalty)] * len(lowered.constraints)
         super().__init__(lowered, reader, start, method.cross_entropy)
-        self.rate, self.penalty = float(method.rate), float(method.penalty)
+        self.rate = float(method.rate)
+        self.penalty = float(method.penalty)
         self._offset = lowered.offset
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None
 

@@ -174,7 +174,7 @@ class RunningLoss(nn.Module):
         check_options(program, self.memory, self.accumulate)
         self.program = program
         self.process_group = process_group
-        # found without the search through submodules, which costs as much as a small sum
+        # found without the search through submodules
         self.__dict__["_program"] = program
         self.__dict__["_tracker"] = program if isinstance(program, TracksThresholds) else None
         self.__dict__["_row_keeper"] = program if isinstance(program, KeepsRows) else None

@@ -191,10 +191,9 @@ def _assumption(run: SavedRun) -> list[Fact]:
 
 
 def _checks(run: SavedRun) -> list[Fact]:
-    found = run.report["checks"]
-    passed = [c["title"] for c in found if c["status"] == "passed"]
-    looked = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
-    facts: list[Fact] = [("" if i else "Look at", line) for i, line in enumerate(looked)]
+    passed = [c["title"] for c in run.report["checks"] if c["status"] == "passed"]
+    lines = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
+    facts: list[Fact] = [("" if i else "Look at", line) for i, line in enumerate(lines)]
     return [*facts, ("Checks passed", ", ".join(passed))] if passed else facts
 
 

@@ -49,18 +49,18 @@ class SavedRun:
         from setpoint.reports import Report
 
         verified(folder)
-        proof, bought, told = (
-            folder / f"{name}.json" for name in ("certificate", "comparison", "report")
-        )
-        if not told.exists():
+        certificate = folder / "certificate.json"
+        comparison = folder / "comparison.json"
+        report = folder / "report.json"
+        if not report.exists():
             raise FileError(f'"{folder}" was saved without its report; fit again for one.')
         return cls(
             folder,
             read_json(folder / "classifier.json"),
             DecisionRule.load(folder / "rule.json"),
-            Certificate.load(proof) if proof.exists() else None,
-            Comparison.from_json(read_json(bought)) if bought.exists() else None,
-            Report.load(told).to_json(),
+            Certificate.load(certificate) if certificate.exists() else None,
+            Comparison.from_json(read_json(comparison)) if comparison.exists() else None,
+            Report.load(report).to_json(),
         )
 
     @classmethod
@@ -107,8 +107,8 @@ class SavedRun:
     @property
     def diagnosis(self) -> Diagnosis | None:
         """Why the goal cannot be met, and what its limits cost."""
-        told = self.report["diagnosis"]
-        return None if told is None else Diagnosis.from_json(told["details"])
+        diagnosis = self.report["diagnosis"]
+        return None if diagnosis is None else Diagnosis.from_json(diagnosis["details"])
 
     @property
     def tuned_on_fitted_rows(self) -> bool:

@@ -147,11 +147,14 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         self, goal: Goal, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit
     ) -> None:
         super().__init__(lowered, moving, (), method.cross_entropy)
-        self.goal, self.aim, self.method = goal, aim, method
+        self.goal = goal
+        self.aim = aim
+        self.method = method
         self.refreshes = method.correction == "exact"
         self.needs_whole_batch = method.correction == "soft" or method.pool == 0
         self.shape = (moving.count, moving.width)
-        self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
+        self.kappa = moving.sharpness
+        self.guard = GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)

@@ -68,7 +68,9 @@ class Env:
     """What a tree reads: atoms, where they are defined, and the weights of adversaries."""
 
     def __init__(self, values: Tensor, defined: Tensor, weights: Tensor) -> None:
-        self.values, self.defined, self.weights = values, defined, weights
+        self.values = values
+        self.defined = defined
+        self.weights = weights
         self.pressed: dict[int, Tensor] = {}  #: place among the weights -> values, weighed mean
 
 
@@ -221,7 +223,8 @@ class ErrorGoal(nn.Module):
 
     def __init__(self, goal: Goal, strata: Strata) -> None:
         super().__init__()
-        self.goal, self.strata = goal, strata
+        self.goal = goal
+        self.strata = strata
         domain = Domain(strata.columns)
         high = goal.objective.interval()[1]
         self.offset = high if goal.sign > 0 and high < math.inf else 0.0
