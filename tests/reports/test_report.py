@@ -242,7 +242,7 @@ def test_a_damaged_record_is_refused(full, tmp_path):
         Report.from_json({k: v for k, v in data.items() if k != "curves"})
     broken = json.loads(json.dumps(data))
     broken["curves"]["pr"]["x"][3] = "<svg onload=alert(1)>"
-    with pytest.raises(sp.FileError, match="PrecisionRecall.x cannot be"):
+    with pytest.raises(sp.FileError, match=r"PrecisionRecall\.x cannot be"):
         Report.from_json(broken)
     broken = json.loads(json.dumps(data))
     del broken["rule"]["point"]

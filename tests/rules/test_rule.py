@@ -38,7 +38,7 @@ CASES = {
         OneThreshold(task=BINARY, threshold=math.inf),
         (S,),
         [False] * 4,
-        "score >= inf",
+        "nothing decided positive",
     ),
     "per-group": (
         GroupThresholds(task=BINARY, thresholds=(("a", 0.1), ("inf", 0.7)), by="inf"),
@@ -75,6 +75,12 @@ CASES = {
         (S, None, [1, 1, 2, 2]),
         [False, True, False, True],
         "the 1 highest scores of each query",
+    ),
+    "no band": (
+        ScoreBand(task=BINARY, band=(math.inf, math.inf)),
+        (S,),
+        [0, 0, 0, 0],
+        "positive nowhere, negative everywhere",
     ),
     "band": (
         ScoreBand(task=BINARY, band=(0.3, 0.6)),

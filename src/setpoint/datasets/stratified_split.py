@@ -167,9 +167,9 @@ class ByClass:
             validation = deal(counts, kinds, np.array([HOLDOUT, 1 - HOLDOUT]), rng) == 0
             self._top_up(validation, counts, kinds, self.least, self.least, rng)
             return self._fold(rows, group, np.where(validation, 0, 1), [0])
-        for number in range(min(many, len(kinds)), 1, -1):
-            part = deal(counts, kinds, np.full(number, 1 / number), rng)
-            folds = self._fold(rows, group, part, list(range(number)))
+        for fold_count in range(min(many, len(kinds)), 1, -1):
+            part = deal(counts, kinds, np.full(fold_count, 1 / fold_count), rng)
+            folds = self._fold(rows, group, part, list(range(fold_count)))
             if folds:
                 return folds
         return ()
@@ -245,8 +245,8 @@ class ByTime:
         return _if_provable(self.codes, rows[late], rows[~late], self.least)
 
     def folds(self, rows: np.ndarray, many: int) -> Folds:
-        for number in range(many, 1, -1):
-            cuts = [self._cut(rows, k / (number + 1)) for k in range(1, number + 1)]
+        for fold_count in range(many, 1, -1):
+            cuts = [self._cut(rows, k / (fold_count + 1)) for k in range(1, fold_count + 1)]
             folds = self._fold(rows, [*cuts, int(self.time[rows].max())])
             if folds:
                 return folds

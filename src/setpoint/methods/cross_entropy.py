@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, total
+from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, total, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import numbers
 from setpoint.goals import Goal, Task
@@ -98,9 +98,7 @@ class CrossEntropy(Method):
         ready(self, goal, task)
         return CrossEntropyProgram(Cells(replace(task, groups=())), goal, self.class_weight)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         del multipliers
         raise KindError("cross-entropy pursues no goal of its own; tune a threshold and evaluate")
 

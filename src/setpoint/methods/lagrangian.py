@@ -302,9 +302,7 @@ class Lagrangian(Method):
         kind = TrainedThresholdsProgram if moves else LagrangianProgram
         return kind(lowered, reader, self, goal, aim)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
@@ -439,4 +437,3 @@ def _is_point(goal: Goal) -> bool:
     """Whether the objective is a metric at its best threshold."""
     body = unnamed(goal.objective)
     return isinstance(body, Best)
-

@@ -82,9 +82,7 @@ class Pairwise(Method):
         ready(self, goal, task)
         return PairwiseProgram(Cells(Task.binary(task.positive)), _curve(goal), self)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         raise KindError("a pairwise loss keeps no totals of the goal; evaluate auroc on rows")
 
 

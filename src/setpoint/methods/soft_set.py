@@ -199,9 +199,7 @@ class SoftSet(Method):
             reader = SoftSteps(shape, thresholds, tables, temperature)
         return SoftSetProgram(lowered, reader, self)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:

@@ -236,4 +236,3 @@ class Robustness:
         ``images`` says whether the points are written too, to points.npz.
         """
         return write_folder(self, folder, images)
-

@@ -127,9 +127,7 @@ def told_promise(verdict: str, distance: str, level: Level, floor: float) -> str
             f"{asked} does not hold on these images ({seen}); they are too few to say so "
             f"of others, which may be as high as {level.at_most:.4g}."
         )
-    return (
-        f"{asked} ({seen}); that is no proof of it, a stronger attack may leave less."
-    )
+    return f"{asked} ({seen}); that is no proof of it, a stronger attack may leave less."
 
 
 def _radii(facts: EvaluationFacts) -> str:

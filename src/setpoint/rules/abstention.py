@@ -11,6 +11,7 @@ the rows in order of confidence every total is a cumulative sum.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -140,7 +141,9 @@ class ScoreBand(Abstention):
     def describe(self) -> str:
         """The band in words."""
         low, high = self.band
-        return f"positive where score >= {high:.6g}, negative where score < {low:.6g}"
+        positive = "nowhere" if high == math.inf else f"where score >= {high:.6g}"
+        negative = "everywhere" if low == math.inf else f"where score < {low:.6g}"
+        return f"positive {positive}, negative {negative}"
 
     def cuts(self) -> tuple[float, ...]:
         """Both ends of the band."""

@@ -14,7 +14,15 @@ from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.rule import BestRule, ConstraintStanding, Rule, RuleSearch, beyond, is_cut
+from setpoint.rules.rule import (
+    BestRule,
+    ConstraintStanding,
+    Rule,
+    RuleSearch,
+    beyond,
+    is_cut,
+    score_at_least,
+)
 from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to, spread_over
 
 
@@ -46,7 +54,7 @@ class OneThreshold(Rule):
 
     def describe(self) -> str:
         """The rule in words."""
-        return f"score >= {self.threshold:.6g}"
+        return score_at_least(self.threshold)
 
     def plain(self) -> OneThreshold:
         """½, where scores are probabilities, and 0."""

@@ -7,6 +7,7 @@ the class; nothing outside ``rules`` asks which kind it is.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -284,6 +285,11 @@ class Rule(ABC):
         """
         absent = {n: list(x) if isinstance(x, tuple) else x for n, x in ABSENT.items()}
         return {"task": self.task.to_json(), "kind": self.kind, **absent, **self.numbers()}
+
+
+def score_at_least(threshold: float) -> str:
+    """The positive rows of a threshold in words; no score reaches an infinite one."""
+    return "nothing decided positive" if threshold == math.inf else f"score >= {threshold:.6g}"
 
 
 def is_cut(x: object) -> bool:

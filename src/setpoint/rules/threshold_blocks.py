@@ -33,7 +33,15 @@ from setpoint.expressions.rows.row_events import (
 )
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.rule import BestRule, Rule, RuleSearch, as_array_of, beyond, is_cut
+from setpoint.rules.rule import (
+    BestRule,
+    Rule,
+    RuleSearch,
+    as_array_of,
+    beyond,
+    is_cut,
+    score_at_least,
+)
 from setpoint.rules.tradeoff_curve import number_from, number_to, spread_over
 
 FEW = 2_000_000  # combinations that are all looked at
@@ -55,7 +63,7 @@ class ThresholdBlocks(Rule):
 
     def describe(self) -> str:
         """Each threshold in words."""
-        return ", ".join(f"{name}: score >= {t:.6g}" for name, t in self.thresholds)
+        return ", ".join(f"{name}: {score_at_least(t)}" for name, t in self.thresholds)
 
     def numbers(self) -> dict[str, Any]:
         """The thresholds by name."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import assign, exponential, inverse, where, total
+from setpoint._core.arrays import assign, exponential, inverse, total, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import number, whole
 from setpoint.programs import GathersRows, KeepsRows, Priced, StreamProgram, TracksThresholds
@@ -424,4 +424,3 @@ class RunningLoss(nn.Module):
                 if new.dtype in (torch.float16, torch.bfloat16) or exact:
                     module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
-

@@ -156,9 +156,7 @@ def test_integer_weights_count_rows_twice(decided):
     # heavier rows are no more rows: the band is not narrower than that of the rows there are
     i = len(weighted.pr.x) - 1
     j = len(plain.pr.x) - 1
-    assert weighted.pr.high[i] - weighted.pr.low[i] > (
-        plain.pr.high[j] - plain.pr.low[j]
-    )
+    assert weighted.pr.high[i] - weighted.pr.low[i] > (plain.pr.high[j] - plain.pr.low[j])
 
 
 def test_one_class_has_no_curve():
@@ -210,9 +208,7 @@ def test_spread_of_scores_adds_up_and_shows_the_threshold(decided):
     assert made.cuts == (rule.threshold,)
     assert made.edges[0] < rule.threshold < made.edges[-1]
     flagged = np.array(made.edges[:-1]) >= rule.threshold
-    assert made.positive[flagged].sum() == pytest.approx(
-        (s[y] >= rule.threshold).mean(), abs=0.1
-    )
+    assert made.positive[flagged].sum() == pytest.approx((s[y] >= rule.threshold).mean(), abs=0.1)
 
 
 def test_calibration_of_true_probabilities_holds():
@@ -252,9 +248,7 @@ def test_groups_equal_counting_by_hand(decided):
     assert by["isle"].shares["fpr"].value == pytest.approx(p[own & ~y].mean())
     assert by["isle"].small
     assert by["b"].shares["recall"].value is None  # no positive there
-    assert [g.rows for g in table.groups] == sorted(
-        (g.rows for g in table.groups), reverse=True
-    )
+    assert [g.rows for g in table.groups] == sorted((g.rows for g in table.groups), reverse=True)
 
 
 def test_many_groups_are_capped(decided):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from setpoint._core.json_codec import Record
 from setpoint.decisions.proof.margin_path import (
     claims_before,
     margin_path,
@@ -34,18 +36,13 @@ from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.rule import score_at_least
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
 
-_ENDLESS = (
-    ("where score >= inf", "nowhere"),
-    ("where score < inf", "everywhere"),
-    ("score >= inf", "nothing decided positive"),
-)
-
 
 @dataclass(frozen=True)
-class Provable:
+class Provable(Record):
     """A goal that fresh rows would prove with the power.
 
     Attributes
@@ -70,9 +67,13 @@ class Provable:
     point: str
     threshold: float | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
+
 
 @dataclass(frozen=True)
-class LabelsNeeded:
+class LabelsNeeded(Record):
     """How many fresh labelled rows would prove a goal.
 
     Attributes
@@ -98,6 +99,10 @@ class LabelsNeeded:
     who: str
     value: float | None
     if_as_seen: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +145,10 @@ class Outlook:
         """The rule of a candidate in words, and its threshold."""
         if isinstance(self.rules, np.ndarray):
             threshold = float(self.rules[i])
-            return score_words(f"score >= {threshold:.6g}"), threshold
+            return score_at_least(threshold), threshold
         rule = self.rules[i]
         threshold = rule.threshold if rule.point.along_scores else None
-        return score_words(rule.operating_point()), threshold
+        return rule.operating_point(), threshold
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -224,13 +229,6 @@ class Outlook:
             return None, ROWS
         part = counted[0]
         return round(rows * float(part.n[i]) / part.size), part.rate.who
-
-
-def score_words(point: str) -> str:
-    """An operating point without infinities."""
-    for text, plain in _ENDLESS:
-        point = point.replace(text, plain)
-    return point
 
 
 def _told(rows: float) -> int:

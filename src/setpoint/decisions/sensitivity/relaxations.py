@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from setpoint._core.json_codec import Record
 from setpoint.decisions.sensitivity.value_function import Caps, Landscape, Spot
 from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, moved
@@ -23,7 +25,7 @@ _TRIES = 6
 
 
 @dataclass(frozen=True)
-class NearestGoal:
+class NearestGoal(Record):
     """A goal that is met on these rows, near the one that is not.
 
     Attributes
@@ -50,6 +52,10 @@ class NearestGoal:
     value: float
     sides: tuple[float, ...]
     behind: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 def nearest_goals(land: Landscape, caps: Caps) -> tuple[NearestGoal, ...]:

@@ -271,9 +271,7 @@ class Exact(Method):
         reason = f"{numbers} columns of numbers look like features of another model"
         return PortfolioPlace(method=light, reason=reason if numbers >= FEATURES else "")
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
         if isinstance(program, TableProgram):
@@ -287,4 +285,3 @@ def whole_form(x: Method | None) -> Exact:
     if not isinstance(method, Exact):
         raise KindError(f"method={x!r}: an Exact with its options, or None")
     return replace(method, form="whole")
-

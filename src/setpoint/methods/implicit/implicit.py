@@ -433,9 +433,7 @@ class Implicit(Method):
     def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
         return PortfolioPlace(method=self, reason=partial_curve(goal) or extreme_point(goal))
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         if not isinstance(program, ImplicitProgram):
             return query_recovered(totals)
         return program.recovered(totals.double().cpu().numpy())
@@ -452,4 +450,3 @@ def _slots(cells: Cells, by: str | None) -> tuple[int, ...]:
     at = [name for name, _ in cells.task.groups].index(by)
     values = dict(cells.task.groups)[by]
     return tuple(values.index(group[at]) for group in cells.groups)
-

@@ -121,9 +121,7 @@ class Errors(Method):
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         return ErrorsProgram(ErrorGoal(ready(self, goal, task), Strata(task)), self)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         assert isinstance(program, ErrorsProgram)
         return program.recovered(totals, multipliers)
 

@@ -190,9 +190,7 @@ def roc_figure(name: str, roc: RocBand, point: tuple[float, float] | None, main:
     return drawn(name, "ROC curve", words, draw)
 
 
-def _curve_words(
-    what: str, main: str, point: tuple[float, float] | None, x: str, y: str
-) -> str:
+def _curve_words(what: str, main: str, point: tuple[float, float] | None, x: str, y: str) -> str:
     where = ""
     if point is not None:
         where = f" The rule stands at {x} {point[0]:.3f}, {y} {point[1]:.3f}."

@@ -130,9 +130,7 @@ def _in_people(of: str, name: str, columns: Columns) -> ShareInPeople:
     return ShareInPeople(of, name, share.value, share.low, share.high, share.rows)
 
 
-def with_interval(
-    inside: np.ndarray, among: np.ndarray, weight: np.ndarray | None
-) -> ShareOfRows:
+def with_interval(inside: np.ndarray, among: np.ndarray, weight: np.ndarray | None) -> ShareOfRows:
     """A share with its interval and the rows it is taken of."""
     share, size = weighted_share(inside, among, weight)
     rows = int(among.sum())

@@ -13,7 +13,8 @@ from setpoint._core.options import number
 from setpoint.restoration.baselines.least_squares import damped_least_squares
 from setpoint.restoration.measurement.restoration_task import RestorationTask
 
-_PULL = 0.05  # toward the middle of the range: enough where A loses pixels, little where it has them
+# toward the middle of the range: enough where A loses pixels, little where it has them
+_PULL = 0.05
 
 
 @dataclass(frozen=True)
