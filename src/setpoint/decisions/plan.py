@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.json_codec import to_json
 from setpoint._core.options import is_real
 from setpoint.decisions.proof.margin_path import claims_before, margin_path, unweighted_decisions
 from setpoint.decisions.proof.power import POWER, bound_at, rows_needed
@@ -20,7 +21,6 @@ from setpoint.rules.decision_rule import DecisionRule, choose
 from setpoint.rules.goal_on_rows import refuse_one_class
 from setpoint.rules.rule import Rule, RuleSearch
 from setpoint.rules.table import kind_for
-from setpoint.rules.tradeoff_curve import number_to
 from setpoint.statistics.binomial import check_confidence
 
 _SPREAD = np.array([0.1, 1.0, 10.0])  #: sizes of fresh rows that margins are laid out for
@@ -133,11 +133,8 @@ class Plan:
             "size": self.size,
             "operating_point": self.point,
             "needed": self.needed,
-            "needs": [
-                {**asdict(n), "value": number_to(n.value), "bounds": [list(b) for b in n.bounds]}
-                for n in self.needs
-            ],
-            "options": [asdict(option) for option in self.options],
+            "needs": to_json(self.needs),
+            "options": to_json(self.options),
         }
 
 

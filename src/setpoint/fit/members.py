@@ -248,8 +248,9 @@ class NetworkBuilder:
     ) -> TensorRows:
         """Some rows on the job's device; groups are those that the task names."""
         device = device_of(job.device)
-        own = isinstance(self.model, nn.Module)
-        dtype = next(self.model.parameters()).dtype if own else torch.float32
+        dtype = torch.float32
+        if isinstance(self.model, nn.Module):
+            dtype = next(self.model.parameters()).dtype
         groups = {name: job.groups[name][rows] for name, _ in task.groups}
         codes = {
             name: torch.as_tensor(np.searchsorted(np.array(values), groups[name]), device=device)

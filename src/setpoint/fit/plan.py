@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -168,11 +168,11 @@ class FitRequest:
         main: Member = (
             self._network(self.model, chosen)
             if isinstance(self.model, str | nn.Module)
-            else GivenMember(self.model, chosen)
+            else GivenMember(cast("BaseEstimator", self.model), chosen)
         )
         members, why, plain, notes = [main], ["the model"], (main.name,), ()
         if self.compare and chosen.hints.goal_driven and isinstance(main, Network):
-            same = self._network(self.model, CrossEntropy(), beside=True)
+            same = self._network(main.model, CrossEntropy(), beside=True)
             members.append(same)
             plain = (same.name,)
         if self.compare and self.table:

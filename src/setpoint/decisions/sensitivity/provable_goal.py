@@ -386,7 +386,7 @@ def _around(land: Along, j: int, places: np.ndarray, delta: float) -> Around:
         away.append(np.inf if quantity.value is None else abs(quantity.value - edge))
     here = np.maximum(away, 1e-12) * math.sqrt(some.size / land.columns.size)
     value = asked.sign * land.excess[j][places]
-    return Around(asked.op, value, here, land.columns.size, delta)
+    return Around(op=asked.op, value=value, here=here, size=land.columns.size, delta=delta)
 
 
 def _looks(land: Along, caps: tuple[float, ...]) -> np.ndarray:

@@ -247,7 +247,7 @@ def members_of(
         return [*plain["linear"], network("linear", errors), *plain["trees"], *mlps]
     if isinstance(model, str) and model in PLAIN_MEMBERS:
         row = PLAIN_MEMBERS[model]
-        plain = [row(way) for way in ways if way in row.ways]
+        plain = [row(way) for way in row.ways if way in ways]
         others = [way for way in ways if way not in row.ways]
         return [*plain, *(network(model, way) for way in others if row.also_network)]
     if isinstance(model, str | nn.Module):
