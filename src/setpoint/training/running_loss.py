@@ -327,7 +327,7 @@ class RunningLoss(nn.Module):
     def _measure(self, rows: Any, world: int) -> BatchTotals:
         """The sums of a batch, over all processes."""
         program = self._program
-        totals, memory = program.measure(rows, self._buffers["steps"])
+        totals, memory = program.measure(rows, cast(Buffers, self._buffers)["steps"])
         base = program.base(rows)
         mass, count = program.mass(rows)
         if world > 1 and not isinstance(program, GathersRows):

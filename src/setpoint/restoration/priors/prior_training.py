@@ -53,7 +53,7 @@ class PriorTrainingProgress(Progress):
     """
 
     done: int
-    total: int
+    total: int  # pyright: ignore[reportGeneralTypeIssues]  # by keyword, so the order is free
     loss: float
     seconds: float
     rate: float

@@ -36,7 +36,7 @@ class BatchedProgress(Progress):
     """What a callback is told: calls so far, and how many of the rows have ended."""
 
     done: int
-    total: int
+    total: int  # pyright: ignore[reportGeneralTypeIssues]  # by keyword, so the order is free
     evaluations: int
 
     @property
