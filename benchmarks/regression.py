@@ -32,12 +32,13 @@ from rich.console import Console
 from benchmarks.harness import new_table, one_thread
 from benchmarks.results.recording import record
 from setpoint.fit.fold_models import built
-from setpoint.fit.network.goal_network import NetworkSettings
-from setpoint.fit.regression.regression_members import RealJob, RealTrees
-from setpoint.fit.regression.regression_network import RealFit, RealPart
+from setpoint.fit.network.goal_network import NetworkSettings, TensorRows
+from setpoint.fit.regression.regression_members import RegressionJob, RegressionTrees
+from setpoint.fit.regression.regression_network import RegressionTraining
 from setpoint.fit.regression.regression_targets import Scale, columns_of
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task
+from setpoint.methods import Errors
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.training.loop import evaluate_outputs
 
@@ -86,13 +87,22 @@ class Bench:
         self.rows = encoder.encode(X)
         self.settings = NetworkSettings(epochs=epochs, patience=25, seed=seed, final=0.05)
 
+    def job(self, goal: Goal) -> RegressionJob:
+        """The rows of this split under a goal."""
+        return RegressionJob(
+            goal=goal, task=self.task, rows=self.rows, target=self.y, seed=self.seed
+        )
+
     def network(self, model: str, way: str, goal: Goal) -> tuple[np.ndarray, np.ndarray]:
         """Predictions of a network on tune and test."""
 
-        def part(rows: np.ndarray, weigh: bool = False) -> RealPart:
-            job = RealJob(goal, self.task, self.rows, self.y)
-            weight = job.weights(rows, "density") if weigh else None
-            return RealPart(torch.tensor(self.rows.numbers[rows]), self.y[rows], weight, {})
+        def part(rows: np.ndarray, weigh: bool = False) -> TensorRows:
+            weight = self.job(goal).way_weights(rows, "density") if weigh else None
+            return TensorRows(
+                torch.tensor(self.rows.numbers[rows]),
+                torch.tensor(self.y[rows]),
+                None if weight is None else torch.tensor(weight),
+            )
 
         shape = {
             "model": model,
@@ -108,28 +118,28 @@ class Bench:
 
         scale = Scale.of(self.y[self.train], None)
         pace = 3.0 if model == "linear" else 1.0
-        fit = RealFit(
-            goal,
-            self.task,
-            "mse" if way == "density" else way,
-            build,
-            part(self.train, way == "density"),
-            part(self.tune),
-            scale,
-            replace(self.settings, pace=pace),
+        plain = "mse" if way == "density" else way
+        training = RegressionTraining(
+            goal=goal,
+            task=self.task,
+            method=Errors() if way == Errors.name else plain,
+            fit=part(self.train, way == "density"),
+            tune=part(self.tune),
+            scale=scale,
+            settings=replace(self.settings, pace=pace),
         )
-        module, _ = fit.run()
+        module, _ = training.run(build)
         found = (
             evaluate_outputs(module, torch.tensor(self.rows.numbers[rows])).numpy()
             for rows in (self.tune, self.test)
         )
-        tune, test = (scale.back(z.astype(np.float64).reshape(-1)) for z in found)
+        tune, test = (scale.to_units(z.astype(np.float64).reshape(-1)) for z in found)
         return tune, test
 
     def trees(self, way: str, goal: Goal) -> np.ndarray:
         """Predictions of LightGBM on test."""
-        job = RealJob(goal, self.task, self.rows, self.y, seed=self.seed)
-        return RealTrees(way).fit(job, self.train).predict(self.rows, self.test)
+        fitted = RegressionTrees(way).fit(self.job(goal), self.train, self.test, fold=0)
+        return fitted.model.outputs(self.rows.rows(fitted.model.form, self.test))
 
     def read(self, text: str, predicted: np.ndarray, rows: np.ndarray) -> float:
         """A metric of predictions on some rows."""

@@ -50,6 +50,23 @@ def test_a_file_holds_one_idea():
     assert {name: n for name, n in lines.items() if n > 600} == {}
 
 
+def misplaced(tests, sources):
+    """Files of tests that bear the name of a source file and lie in another folder than it."""
+    homes = collections.defaultdict(set)
+    for path in sources:
+        homes[path.stem].add(path.parent)
+    named = ((path, homes.get(path.stem.removeprefix("test_"))) for path in tests)
+    return [str(path) for path, folders in named if folders and path.parent not in folders]
+
+
+def test_tests_lie_where_the_file_of_their_name_lies():
+    sources = [p.relative_to(SRC) for p in FILES]
+    tests = [p.relative_to(ROOT / "tests") for p in (ROOT / "tests").rglob("test_*.py")]
+    tests = [p for p in tests if p.parts[0] not in ("slow", "oracles", "compatibility")]
+    assert misplaced([pathlib.Path("goals/test_parse.py")], sources) == ["goals/test_parse.py"]
+    assert misplaced(tests, sources) == []
+
+
 def test_every_folder_says_what_lives_in_it():
     for folder in FOLDERS:
         doc = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))

@@ -41,7 +41,7 @@ FIELDS = [
 def test_each_door_spells_a_field(field, python, command):
     for kind in (DataError, KindError, GoalError, FileError):
         error = kind("wrong: {what}; {n:.1f}", what=field, n=2)
-        for one in (error, pickle.loads(pickle.dumps(error))):  # noqa: S301
+        for one in (error, pickle.loads(pickle.dumps(error))):
             assert str(one) == f"wrong: {python}; 2.0"
             assert worded(one) == f"wrong: {command}; 2.0."
 
@@ -65,14 +65,24 @@ SAID = [
     ({"by": "sex"}, "--by sex belongs to --kind per-group or --kind abstain."),
     ({"kind": "per-grup"}, "--kind per-grup: did you mean per-group?"),
     ({"kind": "per-group"}, "--kind per-group needs to know the group of each row: say --group."),
-    ({"weight_bound": 1.0, "prove": 0.9, "reference": (Y, S)}, "--weight-bound belongs to --weight;"),
+    (
+        {"weight_bound": 1.0, "prove": 0.9, "reference": (Y, S)},
+        "--weight-bound belongs to --weight;",
+    ),
     ({"sample_weight": [1, 1, -1, 1]}, "the weight is -1 in data row 3;"),
     ({"goal": "maximize recall", "prove": 0.9, "reference": (Y, S)}, "or leave --prove out."),
     (
-        {"y": list("abab"), "s": [[1, 0]] * 4, "task": RAW, "goal": "maximize coverage", "by": "sr_max", "kind": "abstain"},
-        "--by sr_max takes a softmax, and these scores are declared raw; say --score-kind logit, or",
+        {
+            "y": list("abab"),
+            "s": [[1, 0]] * 4,
+            "task": RAW,
+            "goal": "maximize coverage",
+            "by": "sr_max",
+            "kind": "abstain",
+        },
+        "--by sr_max takes a softmax, and these scores are declared raw; say --score-kind logit",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "words"), SAID)

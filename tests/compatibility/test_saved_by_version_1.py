@@ -24,6 +24,7 @@ from torch import nn
 import setpoint as sp
 from setpoint import restoration, robustness
 from setpoint.cli import main
+from setpoint.rules.rule import ABSENT
 
 V1 = Path(__file__).parent / "v1"
 READERS = {}  #: name of a fixture -> what reads it: (folder of all fixtures, scratch folder)
@@ -117,7 +118,7 @@ def inputs(v1, name):
 def of_point(point):
     """An operating point as data."""
     names = "kind threshold thresholds by offsets k band confidence norms"
-    return {name: getattr(point, name) for name in names.split()} | {
+    return {name: getattr(point, name, ABSENT.get(name)) for name in names.split()} | {
         "task": [point.task.kind, point.task.positive, point.task.classes, point.task.score]
     }
 

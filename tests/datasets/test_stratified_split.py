@@ -49,5 +49,5 @@ def test_the_seed_decides():
 
 @pytest.mark.parametrize("size", [0, 1, -0.2, "a", None])
 def test_odd_shares(size):
-    with pytest.raises(sp.KindError, match="tune_size=.* must be a number above 0 and below 1"):
+    with pytest.raises(sp.KindError, match=r"tune_size=.* must be a number above 0 and below 1"):
         split(np.arange(10) % 2, size, 0)

@@ -17,9 +17,12 @@ import torch
 from scipy.stats import binom, binomtest
 
 import setpoint as sp
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.abstention import ScoreBand
+from setpoint.rules.class_offsets import ClassOffsets
+from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.threshold_blocks import LabelThresholds
 
-POINT = OperatingPoint(task=sp.Task.binary(), kind="threshold", threshold=0.5)
+POINT = OneThreshold(task=sp.Task.binary(), threshold=0.5)
 PROVEN, OPEN, REFUTED = "PROVEN", "NOT PROVEN", "REFUTED"
 GOAL = "maximize recall subject to precision >= 0.7"
 
@@ -233,7 +236,7 @@ def test_classes_of_a_multiclass_task():
     random = np.random.default_rng(5)
     task = sp.Task.multiclass(["cat", "cow", "dog"])
     names = np.array(task.classes)
-    point = OperatingPoint(task=task, kind="offsets", offsets=(0.0, 0.2, 0.0))
+    point = ClassOffsets(task=task, offsets=(0.0, 0.2, 0.0))
     verdicts = set()
     for _ in range(20):
         n = int(random.integers(10, 300))
@@ -285,7 +288,7 @@ def test_a_macro_average_is_bounded_by_its_parts():
     random = np.random.default_rng(6)
     task = sp.Task.multiclass(["cat", "cow", "dog"])
     names = np.array(task.classes)
-    point = OperatingPoint(task=task, kind="offsets", offsets=(0.0, 0.0, 0.0))
+    point = ClassOffsets(task=task, offsets=(0.0, 0.0, 0.0))
     index = random.integers(0, 3, 600)
     scores = random.normal(size=(600, 3)) + 2.5 * np.eye(3)[index]
     y, decided = names[index], names[scores.argmax(1)]
@@ -309,7 +312,7 @@ def test_a_macro_average_is_bounded_by_its_parts():
 def test_labels_of_a_multilabel_task():
     random = np.random.default_rng(7)
     task = sp.Task.multilabel(["cat", "dog"])
-    point = OperatingPoint(task=task, kind="per-label", thresholds=(("cat", 0.5), ("dog", 0.4)))
+    point = LabelThresholds(task=task, thresholds=(("cat", 0.5), ("dog", 0.4)))
     y = (random.random((400, 2)) < 0.5).astype(int)
     scores = np.clip(0.5 + 0.3 * (2 * y - 1) + 0.3 * random.normal(size=(400, 2)), 0, 1)
     decided = scores >= [0.5, 0.4]
@@ -340,7 +343,7 @@ def test_labels_of_a_multilabel_task():
 
 def test_rows_that_abstain():
     random = np.random.default_rng(8)
-    point = OperatingPoint(task=sp.Task.binary(), kind="abstain", band=(0.3, 0.7))
+    point = ScoreBand(task=sp.Task.binary(), band=(0.3, 0.7))
     verdicts = set()
     for _ in range(20):
         n = int(random.integers(5, 400))
@@ -1161,7 +1164,7 @@ def test_words(name):
     assert "random sample of the rows to come" in text
     assert f"Tested on {found.rows:,} rows" in text
     assert str(found.goal.objective) in text
-    assert found.point.operating_point() in text
+    assert found.point.describe() in text
     assert not any(word in text for word in ("nan", "None", "np.float"))
     for finding in found.findings:
         assert finding.sentence() in text

@@ -232,7 +232,8 @@ def test_what_is_called_provable_is_proven_about_as_often_as_the_power_says(goal
         found = diagnose(goal, *drawn(seed, size), fresh=fresh).provable
         assert found.threshold is not None
         rule = sp.tune("maximize f1", [0, 1], [0.0, 1.0])
-        rule = replace(rule, threshold=found.threshold, chosen_on=None)
+        point = replace(rule.point, threshold=found.threshold)
+        rule = replace(rule, point=point, chosen_on=None)
         for again in range(8):
             rows = drawn(1000 + 10 * seed + again, fresh)
             proven.append(sp.certify(found.goal, replace(rule, touched=[]), *rows).proven)

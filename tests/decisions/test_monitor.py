@@ -8,11 +8,14 @@ import pytest
 import torch
 
 import setpoint as sp
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.abstention import ScoreBand
+from setpoint.rules.class_offsets import ClassOffsets
+from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.threshold_blocks import GroupThresholds, LabelThresholds
 from setpoint.statistics import betting_process as wealth
 
-POINT = OperatingPoint(task=sp.Task.binary(), kind="threshold", threshold=0.5)
-BAND = OperatingPoint(task=sp.Task.binary(), kind="abstain", band=(0.3, 0.7))
+POINT = OneThreshold(task=sp.Task.binary(), threshold=0.5)
+BAND = ScoreBand(task=sp.Task.binary(), band=(0.3, 0.7))
 HOLDS, BROKEN, AGAIN, NEVER = "holds", "broken", "re-certified", "not monitorable"
 
 
@@ -182,7 +185,7 @@ def cases():
         "classes": (
             sp.certify(
                 'maximize accuracy subject to recall.of("x") >= 0.6, accuracy >= 0.7',
-                OperatingPoint(task=task, kind="offsets", offsets=(0.0, 0.0, 0.0)),
+                ClassOffsets(task=task, offsets=(0.0, 0.0, 0.0)),
                 ["x", "y", "z"] * 5,
                 np.random.default_rng(7).normal(size=(15, 3)),
                 0.9,
@@ -603,12 +606,7 @@ def test_one_group_long_before_the_other(tmp_path):
 
 def test_a_rule_with_a_threshold_per_group():
     random = np.random.default_rng(30)
-    point = OperatingPoint(
-        task=sp.Task.binary(),
-        kind="per-group",
-        by="group",
-        thresholds=(("a", 0.5), ("b", 0.6)),
-    )
+    point = GroupThresholds(task=sp.Task.binary(), by="group", thresholds=(("a", 0.5), ("b", 0.6)))
     group = random.choice(["a", "b"], 300)
     y, scores = draw(random, 300)
     made = sp.certify("maximize recall subject to precision >= 0.6", point, y, scores, group=group)
@@ -643,7 +641,7 @@ def test_rules_that_abstain():
 def test_labels_of_a_multilabel_task():
     random = np.random.default_rng(32)
     task = sp.Task.multilabel(["cat", "dog"])
-    point = OperatingPoint(task=task, kind="per-label", thresholds=(("cat", 0.5), ("dog", 0.5)))
+    point = LabelThresholds(task=task, thresholds=(("cat", 0.5), ("dog", 0.5)))
 
     def rows(n, right):
         y = random.integers(0, 2, (n, 2))

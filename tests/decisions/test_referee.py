@@ -8,11 +8,17 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.proof.safety_margin import cautious
-from setpoint.decisions.referee import Bout, Entrant, cross_decided, price_of
-from setpoint.expressions import Task, take_in
+from setpoint.decisions.referee import Bout, Entrant, _Judge, cross_decided, price_of
+from setpoint.expressions import Columns, Task, take_in
 from setpoint.goals import Goal
-from setpoint.rules.table import choose
+from setpoint.rules.class_offsets import Argmax
+from setpoint.rules.decision_rule import choose
+from setpoint.rules.goal_on_rows import GoalOnRows
+from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.rule import RuleSearch
 
+ONE = RuleSearch(rule=OneThreshold)
+PLAIN = RuleSearch(rule=Argmax)
 F1 = Goal.parse("maximize f1")
 FLOOR = Goal.parse("maximize recall subject to precision >= 0.7")
 
@@ -23,12 +29,19 @@ def drawn(seed, n=1500, a=1.5, b=1.5):
     return y, rng.normal(size=n) + a * y, rng.normal(size=n) + b * y, np.arange(n) % 5
 
 
+def f1_by_hand(y, decided, weight=None):
+    """2 TP / (rows that are positive + rows decided so), for loops in which sklearn's is slow."""
+    weight = np.ones(len(y)) if weight is None else weight
+    both = weight @ ((y == 1) & decided)
+    return 2 * both / (weight @ (y == 1) + weight @ decided)
+
+
 def columns(y, s, task=None, **more):
     return take_in(task or Task.binary(), y, scores=s, **more).on_host()
 
 
 def entrant(name, goal, y, s, fold, **more):
-    made = cross_decided(columns(y, s, **more), fold, lambda c: choose(goal, c, "threshold"))
+    made = cross_decided(columns(y, s, **more), fold, lambda c: choose(goal, c, ONE))
     return Entrant(name, made, "tuned")
 
 
@@ -39,11 +52,11 @@ def bout(goal, y, a, b, fold, **more):
 
 def test_rows_are_decided_by_thresholds_of_other_folds():
     y, a, _, fold = drawn(0)
-    made = cross_decided(columns(y, a), fold, lambda c: choose(F1, c, "threshold"))
+    made = cross_decided(columns(y, a), fold, lambda c: choose(F1, c, ONE))
     for f in range(5):
         rest = fold != f
         cuts = np.unique(a[rest])
-        best = max(cuts[::7], key=lambda t: f1_score(y[rest], a[rest] >= t))
+        best = max(cuts[::7], key=lambda t: f1_by_hand(y[rest], a[rest] >= t))
         here = np.asarray(made.decided)[~rest]
         threshold = a[~rest][here].min()
         assert not (a[~rest][~here] >= threshold).any()  # one threshold a fold
@@ -65,11 +78,9 @@ def test_intervals_are_those_of_a_bootstrap_over_rows(weighted):
             [rng.choice(np.flatnonzero(fold == f), (fold == f).sum()) for f in range(5)]
         )
         w = None if weight is None else weight[rows]
-        draws.append(
-            f1_score(y[rows], da[rows], sample_weight=w)
-            - f1_score(y[rows], db[rows], sample_weight=w)
-        )
+        draws.append(f1_by_hand(y[rows], da[rows], w) - f1_by_hand(y[rows], db[rows], w))
     value = f1_score(y, da, sample_weight=weight) - f1_score(y, db, sample_weight=weight)
+    assert value == pytest.approx(f1_by_hand(y, da, weight) - f1_by_hand(y, db, weight))
     assert gap.value == pytest.approx(value)
     assert gap.merit == pytest.approx(value)
     low, high = np.quantile(draws, [0.025, 0.975])
@@ -90,9 +101,7 @@ def test_the_interval_covers_and_the_verdict_is_rarely_wrong():
 
 def test_breaking_a_constraint_costs():
     y, a, _, fold = drawn(2)
-    made = cross_decided(
-        columns(y, a), fold, lambda c: cautious(FLOOR, c, "threshold", margin=2)[0]
-    )
+    made = cross_decided(columns(y, a), fold, lambda c: cautious(FLOOR, c, ONE, margin=2)[0])
     safe = Entrant("safe", made, "margin")
     bold = Entrant("bold", replace(made, decided=np.ones(len(y), bool)), "all")
     found = Bout.of(FLOOR, [safe, bold], fold)
@@ -140,9 +149,7 @@ def test_several_classes_are_compared_too():
     fold, goal = np.arange(600) % 5, Goal.parse("maximize macro(f1)")
     task = Task.multiclass([0, 1, 2])
     pair = [
-        Entrant(
-            n, cross_decided(columns(y, x, task), fold, lambda c: choose(goal, c, "argmax")), ""
-        )
+        Entrant(n, cross_decided(columns(y, x, task), fold, lambda c: choose(goal, c, PLAIN)), "")
         for n, x in (("a", s), ("b", worse))
     ]
     gap = Bout.of(goal, pair, fold).difference("a", "b")
@@ -151,3 +158,26 @@ def test_several_classes_are_compared_too():
     )
     assert gap.value == pytest.approx(truth)
     assert gap.separated == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("objective", ["f1", "auroc", 'worst(recall, by="sex")'])
+def test_counted_rows_read_as_rows_that_stand_several_times(objective, weighted):
+    rng = np.random.default_rng(3)
+    y = rng.random(60) < 0.4
+    rows = Columns(
+        Task(),
+        y,
+        decided=rng.random(60) < 0.3 + 0.4 * y,
+        scores=np.round(rng.random(60) + 0.4 * y, 1),
+        weight=rng.random(60) if weighted else None,
+        groups={"sex": rng.choice(["f", "m"], 60)},
+    )
+    goal = Goal.parse(f"maximize {objective} subject to precision >= 0.5, cost(fp=1, fn=2) <= 0.3")
+    problem = GoalOnRows.ground(goal.lowered, rows)
+    count = rng.integers(0, 4, 60)
+    counted = _Judge(problem, rows).read(count)
+    repeated = problem.judge(rows.take(np.repeat(np.arange(60), count)))
+    assert counted.value == pytest.approx(repeated.value, rel=1e-12)
+    assert counted.sides == pytest.approx(repeated.sides, rel=1e-12)
+    assert counted.excess == pytest.approx(repeated.excess, rel=1e-12, abs=1e-15)

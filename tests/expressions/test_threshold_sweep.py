@@ -27,7 +27,9 @@ TOTALS = [Total(Event(frozenset([one, two]))) for one in LITERALS for two in LIT
 @settings(deadline=None)
 @given(
     rows=st.lists(
-        st.tuples(st.booleans(), st.integers(0, 6), st.booleans(), st.floats(0, 3), st.floats(0, 3)),
+        st.tuples(
+            st.booleans(), st.integers(0, 6), st.booleans(), st.floats(0, 3), st.floats(0, 3)
+        ),
         min_size=1,
         max_size=40,
     ),

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 import setpoint as sp
+from setpoint.cli.files.saved_run import SavedRun
 from setpoint.fit import members, storage
 from setpoint.fit.plan import Planned
 from setpoint.fit.training_data import FitProgress
@@ -647,3 +648,18 @@ def test_a_pickle_among_finished_parts_is_never_opened(tmp_path):
     b = sp.GoalClassifier("maximize f1", "trees", **options).fit(X, y)
     assert same(a, b, X)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("goal", ["maximize recall subject to precision >= 0.6", "maximize f1"])
+def test_a_run_just_written_is_as_it_will_be_read(tmp_path, goal):
+    """The command line prints the run that it has: what it would read back is the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
+    clf = sp.GoalClassifier(goal, "linear", epochs=2, certify_size=0.3).fit(X, y)
+    clf.save(tmp_path)
+    now = SavedRun.of(tmp_path, clf.run_)
+    read = SavedRun.open(tmp_path)
+    assert {k: v for k, v in read.about.items() if k != "models"} == now.about
+    for name in ("rule", "certificate", "comparison", "report", "status", "notes", "figures"):
+        assert getattr(now, name) == getattr(read, name), name

@@ -292,14 +292,16 @@ def _rule(spans, labels):
     if labels:
         y, scores = (np.repeat(c[:, None], labels, 1) for c in (y, scores))
         rule = sp.tune("maximize macro(f1)", y, scores, task=sp.Task.multilabel(range(labels)))
-        return replace(rule, thresholds=tuple((c, 0.5) for c, _ in rule.thresholds))
+        halves = tuple((c, 0.5) for c, _ in rule.thresholds)
+        return replace(rule, point=replace(rule.point, thresholds=halves))
     if spans == "classes":
         task, y = sp.Task.multiclass(CLASSES, score="logit"), np.tile(CLASSES, 9)
         return sp.tune("maximize accuracy", y, np.eye(3)[y], task=task, kind="argmax")
     if spans == "band":
         rule = sp.tune("maximize coverage subject to selective_risk <= 0.9", y, scores)
-        return replace(rule, band=(0.4, 0.6))
-    return replace(sp.tune("maximize accuracy", y, scores), threshold=0.5)
+        return replace(rule, point=replace(rule.point, band=(0.4, 0.6)))
+    rule = sp.tune("maximize accuracy", y, scores)
+    return replace(rule, point=replace(rule.point, threshold=0.5))
 
 
 def rule_for(law):

@@ -242,12 +242,16 @@ def test_a_damaged_record_is_refused(full, tmp_path):
         Report.from_json({k: v for k, v in data.items() if k != "curves"})
     broken = json.loads(json.dumps(data))
     broken["curves"]["pr"]["x"][3] = "<svg onload=alert(1)>"
-    with pytest.raises(sp.FileError, match="a number cannot be"):
-        Report.from_json(broken).html()
+    with pytest.raises(sp.FileError, match=r"PrecisionRecall\.x cannot be"):
+        Report.from_json(broken)
     broken = json.loads(json.dumps(data))
     del broken["rule"]["point"]
+    with pytest.raises(sp.FileError, match='damaged: RuleSummary lacks "point"'):
+        Report.from_json(broken)
+    broken = json.loads(json.dumps(data))
+    broken["curves"]["pr"] = 3
     with pytest.raises(sp.FileError, match="damaged"):
-        Report.from_json(broken).html()
+        Report.from_json(broken)
     (tmp_path / "report.json").write_text('{"format": ')
     with pytest.raises(sp.FileError, match="is not a report"):
         Report.load(tmp_path)
@@ -320,7 +324,7 @@ def test_rules_of_other_kinds_have_reports_too():
 
 def test_regression_is_refused():
     rule = sp.tune(cases.GOAL, *cases.rows(500, 1))
-    object.__setattr__(rule, "task", sp.Task.regression())
+    object.__setattr__(rule.point, "task", sp.Task.regression())
     with pytest.raises(sp.KindError, match="not regression"):
         make_report(
             goal=cases.GOAL,

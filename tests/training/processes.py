@@ -5,7 +5,13 @@ Starting three fresh interpreters costs more than most of what they are asked to
 
 import torch.multiprocessing as mp
 
-LOADED = ["torch", "torch.distributed", "setpoint.losses", "setpoint.training.loop"]
+LOADED = [
+    "torch",
+    "torch.distributed.fsdp",
+    "torch._dynamo",  # what an optimiser's first step imports: seconds, once instead of per process
+    "setpoint.losses",
+    "setpoint.training.loop",
+]
 
 
 def run_processes(worker, *args, count):

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-FEW, MANY = 2048, 100  #: numbers up to which, and borders beyond which, a search is cheaper
+# A search by halves costs log(borders) steps a number, counting costs one pass for each border.
+SEARCHED_NUMBERS = 2048  #: up to so many numbers a search is cheaper, however few the borders
+SEARCHED_BORDERS = 100  #: beyond so many borders a search is cheaper, however many the numbers
 SMALL = 64  #: entries that Python adds up before numpy has set out to
 
 Array = Any  # numpy.ndarray | torch.Tensor; torch is not imported for a type
@@ -127,10 +129,10 @@ def find(borders: Any, x: Any) -> Any:
         return namespace(x).bucketize(x, borders, out_int32=True, right=True)
     if len(borders) == 2:
         low, high = borders.tolist()
-        found = (x >= low).view(np.uint8)
-        found += (x >= high).view(np.uint8)
-        return found
-    if len(x) <= FEW or len(borders) > MANY:
+        count = (x >= low).view(np.uint8)
+        count += (x >= high).view(np.uint8)
+        return count
+    if len(x) <= SEARCHED_NUMBERS or len(borders) > SEARCHED_BORDERS:
         return borders.searchsorted(x, "right")
     # many are counted, not searched for: a search takes turns that no processor can foresee
     return np.add.reduce((x >= borders[:, None]).view(np.uint8), 0, np.uint8)

@@ -87,7 +87,7 @@ class Spelling(Wording):
     """A part of a sentence with both its wordings: in Python, and on the command line."""
 
     python: str
-    command: str
+    command: str | Wording
 
     def __str__(self) -> str:
         return self.python

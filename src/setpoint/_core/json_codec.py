@@ -148,10 +148,13 @@ def _read(kind: Any, data: Any, where: str) -> Any:
         inner = arguments[0] if arguments else Any
         return kind(_read(inner, x, where) for x in data)
     if kind is np.ndarray:
+        _checked(isinstance(data, list | tuple), data, data, where)
+        if arguments and typing.get_args(arguments[-1]) == (np.float64,):
+            return np.array([_number(x, where) for x in data], np.float64)
         return np.array([_number(x, where) if isinstance(x, str) else x for x in data])
     if isinstance(kind, type) and issubclass(kind, Enum):
-        known = [member.value for member in kind]
-        return kind(_checked(data in known, data, data, where))
+        values = [member.value for member in kind]
+        return kind(_checked(data in values, data, data, where))
     if isinstance(kind, type) and issubclass(kind, Mapping):
         _checked(isinstance(data, Mapping), data, data, where)
         inner = arguments[1] if arguments else Any

@@ -62,8 +62,8 @@ class Note:
         """Read what :meth:`to_json` wrote, or the bare sentence of an earlier version."""
         if isinstance(data, str):
             return cls(NoteCode.OTHER, data)
-        known = data["code"] in NoteCode.__members__.values()
-        code = NoteCode(data["code"]) if known else NoteCode.OTHER
+        has_code = data["code"] in NoteCode.__members__.values()
+        code = NoteCode(data["code"]) if has_code else NoteCode.OTHER
         return cls(code, data["text"], data.get("data", {}))
 
 

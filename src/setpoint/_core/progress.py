@@ -24,6 +24,10 @@ class Progress:
     done: float
     total: float | None = None
 
+    def words(self) -> str:
+        """What is going on, with the figures that belong to it."""
+        return self.what
+
     @property
     def share(self) -> float | None:
         """What part is done, in [0, 1].

@@ -13,8 +13,8 @@ def nearest(word: object, valid: Iterable[object]) -> str | None:
     'recall'
     """
     words = {str(v).lower(): str(v) for v in valid}
-    found = difflib.get_close_matches(str(word).lower(), list(words), n=1, cutoff=0.6)
-    return words[found[0]] if found else None
+    matches = difflib.get_close_matches(str(word).lower(), list(words), n=1, cutoff=0.6)
+    return words[matches[0]] if matches else None
 
 
 def did_you_mean(word: object, valid: Iterable[object], otherwise: str = "") -> str:
@@ -23,8 +23,8 @@ def did_you_mean(word: object, valid: Iterable[object], otherwise: str = "") -> 
     >>> did_you_mean("recal", ["precision", "recall"])
     'did you mean recall?'
     """
-    found = nearest(word, valid)
-    return f"did you mean {found}?" if found else otherwise
+    word_near = nearest(word, valid)
+    return f"did you mean {word_near}?" if word_near else otherwise
 
 
 def listing(items: Iterable[object], most: int = 8) -> str:

@@ -96,7 +96,8 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
         """
         goal, seed = Goal.of(self.goal), self._checked()
         X = cast(
-            np.ndarray, validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+            np.ndarray,
+            validate_data(self, cast("Any", X), dtype=np.float64, ensure_all_finite="allow-nan"),
         )
         labels, codes = read_labels(goal, y, len(X), self.task, self.positive)
         weight = None
@@ -166,7 +167,9 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self, "booster_")
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        X = validate_data(
+            self, cast("Any", X), reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
         return self.objective.scores(self.booster_, X, self.start_)
 
     @property
@@ -234,7 +237,8 @@ class GoalBooster(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = int(about["features"])
             if about["names"] is not None:
                 self.feature_names_in_ = np.array(about["names"], dtype=object)
-            self.history_, self.notes_ = list(about["history"]), ()
+            self.history_ = list(about["history"])
+            self.notes_ = ()
             self.booster_ = self._read(about["model"])
             self.n_iter_ = self._rounds(self.booster_)
             if self.n_iter_ != about["rounds"]:

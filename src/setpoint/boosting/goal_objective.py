@@ -58,7 +58,8 @@ class TreeObjective(ABC):
         group: Any = None,
         **options: Any,
     ) -> None:
-        self.goal, self.task = Goal.of(goal), Task.make(task)
+        self.goal = Goal.of(goal)
+        self.task = Task.make(task)
         self.method = _method(method, **options)
         self._groups = take_groups(group, len(_first(group)))
         self._table: np.ndarray | None = None

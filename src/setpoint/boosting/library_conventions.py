@@ -1,4 +1,4 @@
-"""How each library asks an objective, and what its own log loss does; no library is needed here.
+"""Conventions of each library: how it asks an objective, and what its own log loss does.
 
                 hessian of K classes     start of K classes        asks for
     LightGBM    K/(K − 1) · p (1 − p)    log p_k                   all rows

@@ -15,7 +15,7 @@ and 1/T for softmax at temperature T.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ import torch
 from setpoint.boosting.tree_rows import TreeGradients, TreeRows
 from setpoint.goals import Goal, Task
 from setpoint.methods.soft_set import SoftSet
-from setpoint.surrogates import Sigmoid
+from setpoint.surrogates import Schedule, Sigmoid
 
 LEAST = 1e-16  #: of a hessian, per unit of weight
 NEWEST = 0.1  #: share of the newest prices: a constraint that is met in turns must not shake them
@@ -42,7 +42,8 @@ class TreeSoftSet(TreeGradients):
     def __init__(self, goal: Goal, task: Task, method: SoftSet, factor: float = 1.0) -> None:
         self.program: Any = method.lower(goal, task)
         super().__init__(self.program.cells.side, factor)
-        self.method, self.mix = method, float(method.cross_entropy)
+        self.method = method
+        self.mix = float(method.cross_entropy)
         self.table = np.zeros(self.program.shape)
         self.multipliers = self.program.start.double().numpy().copy()
 
@@ -107,7 +108,10 @@ class TreeSoftSet(TreeGradients):
 
     def _bend(self, own: np.ndarray) -> Any:
         """How many times |g_soft| its own slope can be."""
-        t, step = float(self.method.temperature.at(self.turn)), self.method.surrogate
+        t, step = (
+            float(cast(Schedule, self.method.temperature).at(self.turn)),
+            self.method.surrogate,
+        )
         if own.ndim == 2:
             return 1 / t
         return 1 + step.sharpness / t * own if isinstance(step, Sigmoid) else 1.0

@@ -56,7 +56,9 @@ class GoalMetric:
     """
 
     def __init__(self, goal: Any, *, task: Task | str | None = None, group: Any = None) -> None:
-        self.goal, self.task, self.group = Goal.of(goal), Task.make(task), group
+        self.goal = Goal.of(goal)
+        self.task = Task.make(task)
+        self.group = group
         check(self.goal, self.task)
         self.width = 2 if self.task.kind == "binary" else len(self.task.classes or ())
 

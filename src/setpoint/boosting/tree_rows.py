@@ -164,7 +164,8 @@ class TreeGradients(ABC):
     """
 
     def __init__(self, width: int, factor: float = 1.0) -> None:
-        self.width, self.factor = width, factor
+        self.width = width
+        self.factor = factor
         self.turn = 0  #: renewals so far
 
     @abstractmethod

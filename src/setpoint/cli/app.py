@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Annotated, Any, cast
 
@@ -13,25 +13,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from setpoint import __version__
-from setpoint.cli.commands import (
-    certify,
-    compare,
-    decide,
-    demo,
-    evaluate,
-    explain,
-    fit,
-    methods,
-    metrics,
-    monitor,
-    plan,
-    predict,
-    robustness,
-    tune,
-)
-from setpoint.cli.commands import restore as restoration
 from setpoint.cli.errors import report, report_json
 from setpoint.cli.inputs.shared_options import Debug
+from setpoint.cli.table import COMMANDS, CommandRow
 
 HELP = "State the goal. Train for it. Prove it holds."
 EPILOG = """
@@ -107,25 +91,12 @@ class GuardedGroup(TyperGroup):
             raise typer.Exit(report(error, debug=bool(ctx.obj))) from error
 
 
-app = typer.Typer(
-    name="setpoint",
-    cls=GuardedGroup,
-    help=HELP,
-    epilog=EPILOG,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"setpoint {__version__}")
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def start(
     ctx: typer.Context,
     version: Annotated[
@@ -141,19 +112,27 @@ def start(
         typer.echo(ctx.get_help())
 
 
-_PANELS = {
-    "The main job": (demo, fit, predict, evaluate, explain, compare, monitor),
-    "On scores from anywhere": (tune, certify, plan, decide),
-    "A model under attack": (robustness,),
-    "Images from measurements": (restoration,),
-    "What can be said, what can be done": (metrics, methods),
-}
-for _panel, _rooms in _PANELS.items():
-    for _room in _rooms:
-        _name = "restore" if _room is restoration else _room.__name__.rpartition(".")[2]
-        app.command(
-            _name, cls=PlainCommand, help=_room.HELP, epilog=_room.EPILOG, rich_help_panel=_panel
-        )(getattr(_room, _name))
+def app_of(commands: Iterable[CommandRow]) -> typer.Typer:
+    """The app with the commands of a table, in its order."""
+    made = typer.Typer(
+        name="setpoint",
+        cls=GuardedGroup,
+        help=HELP,
+        epilog=EPILOG,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(invoke_without_command=True)(start)
+    for row in commands:
+        made.command(
+            row.name, cls=PlainCommand, help=row.help, epilog=row.epilog, rich_help_panel=row.panel
+        )(row.run)
+    return made
+
+
+app = app_of(COMMANDS)
 
 
 def main() -> None:

@@ -54,7 +54,9 @@ def spelled(part: Wording) -> str:
         return part.render(spelled)
     if isinstance(part, RowNumber):
         return f"in data row {part.index + 1}"
-    return part.command if isinstance(part, Spelling) else str(part)
+    if isinstance(part, Spelling):
+        return part.command if isinstance(part.command, str) else spelled(part.command)
+    return str(part)
 
 
 def _option(name: str) -> str:
@@ -83,8 +85,8 @@ def report_json(error: Exception) -> None:
     elif isinstance(error, SetpointError):
         sentence = worded(error)
     else:  # a mistake in the usage has its sentence without the words around it
-        say = getattr(error, "format_message", lambda: f"unexpected error: {error}")
-        sentence = str(say())
+        message = getattr(error, "format_message", lambda: f"unexpected error: {error}")
+        sentence = str(message())
     print_json({"error": sentence, "kind": type(error).__name__})
 
 
@@ -94,8 +96,8 @@ def _lines(error: BaseException, screen: Screen) -> list[str]:
     if isinstance(error, SetpointError):
         return _wrapped(worded(error), screen)
     if isinstance(error, KeyboardInterrupt):
-        said = str(error) or "stopped; a file is written whole or not at all."
-        return _wrapped(said, screen)
+        stopped = str(error) or "stopped; a file is written whole or not at all."
+        return _wrapped(stopped, screen)
     reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
     return _wrapped(f"unexpected error: {reason}; run again with --debug", screen)
 

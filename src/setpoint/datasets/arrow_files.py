@@ -159,7 +159,8 @@ class _Parquet:
     """A Parquet file, read by batches of rows."""
 
     def __init__(self, file: Any) -> None:
-        self.file, self.schema = file, file.schema_arrow
+        self.file = file
+        self.schema = file.schema_arrow
 
     def rows(self) -> int:
         return self.file.metadata.num_rows

@@ -1,4 +1,4 @@
-"""What a file holds, told by its first bytes, when its name says something else."""
+"""The kind of a file by its first bytes, where its name says something else."""
 
 from __future__ import annotations
 

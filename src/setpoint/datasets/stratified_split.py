@@ -78,10 +78,10 @@ def deal(
             cost += (relative[kind] ** 2).sum() + sizes[kind] ** 2
             cost = np.where(open_, cost / shares, np.inf)
             tied = np.flatnonzero(cost <= cost.min() + 1e-12)
-            taken = rng.choice(tied)
-            numbers[taken] += 1
-            open_[taken] = False
-            one[taken] += relative[kind]
+            chosen = rng.choice(tied)
+            numbers[chosen] += 1
+            open_[chosen] = False
+            one[chosen] += relative[kind]
         members = shuffled[ends[kind] - many[kind] : ends[kind]]
         part[members] = np.repeat(np.arange(len(shares)), numbers)
         filled += numbers[:, None] * relative[kind]
@@ -105,7 +105,7 @@ def _whole(filled: np.ndarray, group: np.ndarray, shares: np.ndarray, many: int)
         active &= numbers > 0
 
 
-HELD = 0.25  #: share of the rows held where there is one fold
+HOLDOUT = 0.25  #: share of the rows that tune where there is one fold
 PROOF = 2  #: rows of a class without which rows to certify are of no use
 
 Folds = tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -155,42 +155,42 @@ class ByClass:
     def certify(self, rows: np.ndarray, share: float) -> np.ndarray:
         rng = np.random.default_rng([self.seed, 0])
         counts, kinds, group = self._groups(rows)
-        kept = deal(counts, kinds, np.array([share, 1 - share]), rng) == 0
-        self._top_up(kept, counts, kinds, PROOF, 2 * self.least, rng)
-        chosen = kept[group]
-        return _kept(self.codes, rows[chosen], rows[~chosen], self.least)
+        certified = deal(counts, kinds, np.array([share, 1 - share]), rng) == 0
+        self._top_up(certified, counts, kinds, PROOF, 2 * self.least, rng)
+        chosen = certified[group]
+        return _if_provable(self.codes, rows[chosen], rows[~chosen], self.least)
 
     def folds(self, rows: np.ndarray, many: int) -> Folds:
         rng = np.random.default_rng([self.seed, 1])
         counts, kinds, group = self._groups(rows)
         if many == 1:
-            held = deal(counts, kinds, np.array([HELD, 1 - HELD]), rng) == 0
-            self._top_up(held, counts, kinds, self.least, self.least, rng)
-            return self._fold(rows, group, np.where(held, 0, 1), [0])
-        for number in range(min(many, len(kinds)), 1, -1):
-            part = deal(counts, kinds, np.full(number, 1 / number), rng)
-            folds = self._fold(rows, group, part, list(range(number)))
+            validation = deal(counts, kinds, np.array([HOLDOUT, 1 - HOLDOUT]), rng) == 0
+            self._top_up(validation, counts, kinds, self.least, self.least, rng)
+            return self._fold(rows, group, np.where(validation, 0, 1), [0])
+        for fold_count in range(min(many, len(kinds)), 1, -1):
+            part = deal(counts, kinds, np.full(fold_count, 1 / fold_count), rng)
+            folds = self._fold(rows, group, part, list(range(fold_count)))
             if folds:
                 return folds
         return ()
 
     def _top_up(
         self,
-        taken: np.ndarray,
+        in_part: np.ndarray,
         counts: np.ndarray,
         kinds: np.ndarray,
-        wanted: int,
+        needed: int,
         left: int,
         rng: np.random.Generator,
     ) -> None:
         """Take more groups of a rare class, the smallest first, where enough rows are left."""
-        have = np.bincount(kinds[taken], minlength=len(counts)) @ counts
+        have = np.bincount(kinds[in_part], minlength=len(counts)) @ counts
         rows_of = np.bincount(kinds, minlength=len(counts)) @ counts
-        for code in np.flatnonzero((have < wanted) & (rows_of >= wanted + left)):
-            able = rng.permutation(np.flatnonzero(~taken & (counts[kinds, code] > 0)))
+        for code in np.flatnonzero((have < needed) & (rows_of >= needed + left)):
+            able = rng.permutation(np.flatnonzero(~in_part & (counts[kinds, code] > 0)))
             for k in able[np.argsort(counts.sum(1)[kinds[able]], kind="stable")]:
-                if have[code] < wanted:
-                    taken[k] = True
+                if have[code] < needed:
+                    in_part[k] = True
                     have += counts[kinds[k]]
 
     def _groups(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -205,17 +205,17 @@ class ByClass:
         return counts, kinds.reshape(-1), group
 
     def _fold(
-        self, rows: np.ndarray, group: np.ndarray, part: np.ndarray, held: list[int]
+        self, rows: np.ndarray, group: np.ndarray, part: np.ndarray, numbers: list[int]
     ) -> Folds:
         """The folds that hold the parts ``held``; none if one has too few rows."""
         codes, width = self.codes[rows], int(self.codes.max()) + 1
         part = part.copy()
-        for k in held:
+        for k in numbers:
             # A model cannot answer with a class that it never saw: such ids are only fitted on.
-            seen = np.bincount(codes[part[group] != k], minlength=width) > 0
-            part[np.unique(group[(part[group] == k) & ~seen[codes]])] = -1
+            fitted = np.bincount(codes[part[group] != k], minlength=width) > 0
+            part[np.unique(group[(part[group] == k) & ~fitted[codes]])] = -1
         of = part[group]
-        folds = tuple((rows[of != k], rows[of == k]) for k in held)
+        folds = tuple((rows[of != k], rows[of == k]) for k in numbers)
         return folds if all(_able(self.codes, *fold, self.least) for fold in folds) else ()
 
 
@@ -242,15 +242,15 @@ class ByTime:
     def certify(self, rows: np.ndarray, share: float) -> np.ndarray:
         last = self._cut(rows, 1 - share)
         late = self.time[rows] > last
-        return _kept(self.codes, rows[late], rows[~late], self.least)
+        return _if_provable(self.codes, rows[late], rows[~late], self.least)
 
     def folds(self, rows: np.ndarray, many: int) -> Folds:
-        for number in range(many, 1, -1):
-            cuts = [self._cut(rows, k / (number + 1)) for k in range(1, number + 1)]
+        for fold_count in range(many, 1, -1):
+            cuts = [self._cut(rows, k / (fold_count + 1)) for k in range(1, fold_count + 1)]
             folds = self._fold(rows, [*cuts, int(self.time[rows].max())])
             if folds:
                 return folds
-        for share in (1 - HELD, 0.5):
+        for share in (1 - HOLDOUT, 0.5):
             folds = self._fold(rows, [self._cut(rows, share), int(self.time[rows].max())])
             if folds:
                 return folds
@@ -274,17 +274,25 @@ class ByTime:
 
 
 def _able(
-    codes: np.ndarray, fit: np.ndarray, held: np.ndarray, least: int, held_least: int = 0
+    codes: np.ndarray,
+    fit: np.ndarray,
+    validation: np.ndarray,
+    least: int,
+    validation_least: int = 0,
 ) -> bool:
     """Whether two classes (one, where there is one) have rows enough on both sides."""
     width = int(codes.max()) + 1
-    fitted, tried = (np.bincount(codes[rows], minlength=width) for rows in (fit, held))
-    return int(((fitted >= least) & (tried >= (held_least or least))).sum()) >= min(2, width)
+    fitted = np.bincount(codes[fit], minlength=width)
+    validated = np.bincount(codes[validation], minlength=width)
+    enough = (fitted >= least) & (validated >= (validation_least or least))
+    return int(enough.sum()) >= min(2, width)
 
 
-def _kept(codes: np.ndarray, kept: np.ndarray, rest: np.ndarray, least: int) -> np.ndarray:
-    """``kept``, or none of it where it proves nothing or the rest is too small for two folds."""
-    return kept if _able(codes, rest, kept, 2 * least, PROOF) else kept[:0]
+def _if_provable(
+    codes: np.ndarray, certified: np.ndarray, rest: np.ndarray, least: int
+) -> np.ndarray:
+    """``certified``; none of them if they prove nothing or too few rows are left for two folds."""
+    return certified if _able(codes, rest, certified, 2 * least, PROOF) else certified[:0]
 
 
 # Splits with a job each: train fits weights, tune chooses.

@@ -20,7 +20,7 @@ from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.rules.certificate import Certificate, Evidence, Finding
 from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
 from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.rule import Rule
 from setpoint.rules.tradeoff_curve import Frontier
 
 __all__ = [
@@ -40,11 +40,11 @@ __all__ = [
     "MetricCurve",
     "Monitor",
     "Need",
-    "OperatingPoint",
     "Option",
     "Plan",
     "MonitorReport",
     "RiskCoverage",
+    "Rule",
     "Watched",
     "certify",
     "confidence",

@@ -19,17 +19,15 @@ from setpoint._core.errors import (
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.decisions.proof.power import rows_needed
-from setpoint.decisions.quantities.bootstrap import resampled
-from setpoint.decisions.quantities.from_expression import quantity
-from setpoint.decisions.quantities.prevalence import at_prevalence
+from setpoint.decisions.quantities.from_expression import ConstraintClaim, claim_of, claims_of
 from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.decisions.quantities.rate_names import rate_name
-from setpoint.expressions import Columns, Constraint, Domain, Expression
+from setpoint.expressions import Columns, Constraint, Domain, Expression, Population
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal, check
 from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED, Certificate, Evidence, Finding
-from setpoint.rules.decision_rule import DecisionRule, declared
-from setpoint.rules.rule import OperatingPoint, applied
+from setpoint.rules.decision_rule import DecisionRule, applied, declared, point_of
+from setpoint.rules.rule import Rule
 from setpoint.statistics.binomial import check_confidence
 
 ASSUMPTION = (
@@ -37,7 +35,6 @@ ASSUMPTION = (
     "tuning, choosing among models) has seen them; it does not cover drift."
 )
 _OUT_OF_FOLD = "The rows are out-of-fold: these are figures, and prove nothing."
-
 
 
 def used(how: str | Wording) -> Phrase:
@@ -113,11 +110,7 @@ def certify(
     'PROVEN'
     """
     delta = check_confidence(confidence)
-    if not isinstance(rule, OperatingPoint):
-        raise KindError(
-            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
-        )
-    goal = check(Goal.of(goal), rule.task).lowered
+    goal = check(Goal.of(goal), point_of(rule).task).lowered
     columns = applied(rule, y_true, scores, sample_weight=sample_weight, group=group, query=query)
     if weight_bound is not None:
         check_weights(columns, weight_bound)
@@ -137,7 +130,7 @@ def certify(
 
 def certify_columns(
     goal: Goal,
-    rule: OperatingPoint,
+    rule: DecisionRule | Rule,
     columns: Columns,
     delta: float,
     *,
@@ -151,10 +144,10 @@ def certify_columns(
     ----------
     goal : Goal
         Lowered, and checked against the task.
-    rule : OperatingPoint
+    rule : DecisionRule or Rule
         Remembers the rows where it is a :class:`DecisionRule`.
     columns : Columns
-        As :func:`setpoint.rules.rule.with_decisions` gives them.
+        As :meth:`setpoint.rules.rule.Rule.decided_columns` gives them.
     delta : float
         1 − confidence.
     weight_bound, prevalence
@@ -174,7 +167,7 @@ def certify_columns(
     refuse_seen(rows, seen, "certify rows", USED_BEFORE)
     also = (rule.groups,) if isinstance(rule, DecisionRule) else ()
     columns = replace(columns, task=declared(goal, columns, also))
-    certificate = examine(goal, rule, columns, rows, delta, weight_bound, prevalence)
+    certificate = examine(goal, point_of(rule), columns, rows, delta, weight_bound, prevalence)
     if isinstance(rule, DecisionRule):
         rule.touched.append(rows)
     return certificate
@@ -205,7 +198,7 @@ def as_figures(certificate: Certificate, words: str, *, out_of_fold: bool = Fals
 
 def fingerprints(seen: Any) -> list[Fingerprint]:
     """The rows that certificates and rules have used up."""
-    single = not isinstance(seen, Iterable) or isinstance(seen, Certificate | OperatingPoint)
+    single = not isinstance(seen, Iterable) or isinstance(seen, Certificate | DecisionRule)
     items = [seen] if single else list(seen)
     found: list[Fingerprint] = []
     for item in items:
@@ -222,7 +215,7 @@ def fingerprints(seen: Any) -> list[Fingerprint]:
 
 def examine(
     goal: Goal,
-    point: OperatingPoint,
+    point: Rule,
     columns: Columns,
     rows: Fingerprint,
     delta: float,
@@ -237,15 +230,14 @@ def examine(
     were laid out), what they proved is the bounds that were asked for, and no more; and the
     interval around the objective has to hold for all candidates.
     """
-    task = columns.task
+    population = population_of(point, columns, weight_bound)
     findings = []
-    for constraint in goal.constraints:
-        subject = subject_of(constraint, columns, weight_bound, prevalence, point)
-        found = _finding(constraint, subject, delta, len(goal.constraints), columns)
-        proven = chosen_among and found.verdict == PROVEN
-        findings.append(_no_more(found) if proven else found)
-    objective = goal.objective.expand(Domain(columns))
-    reading = _quantity(objective, columns, weight_bound, point, str(goal.objective))
+    for claim in claims_of(goal, population, prevalence):
+        finding = _finding(claim, columns, population, delta, len(goal.constraints))
+        proven = chosen_among and finding.verdict == PROVEN
+        findings.append(_no_more(finding) if proven else finding)
+    objective = goal.objective.expand(Domain(population))
+    reading = claim_of(objective, population, str(goal.objective)).on(columns)
     end = delta / 2 / max(candidates, 1)
     return Certificate(
         verdict=_verdict([f.verdict for f in findings]),
@@ -256,7 +248,7 @@ def examine(
         interval=(reading.lower(end), reading.upper(end)),
         interval_how=reading.how,
         rows=columns.size,
-        point=replace(_plain(point), task=task),
+        point=replace(point, task=columns.task),
         fingerprint=rows,
         assumption=_assumption(prevalence, point, columns, chosen_among, rows),
         weight_bound=weight_bound,
@@ -273,113 +265,77 @@ def _flagged(columns: Columns) -> float | None:
     return float(columns.decided.mean())
 
 
-def _no_more(found: Finding) -> Finding:
+def population_of(point: Rule, columns: Columns, weight_bound: float | None = None) -> Population:
+    """Where the rows that a rule decides come from; rows ranked together depend on each other."""
+    return Population.of(columns, weight_bound, dependent=not point.row_by_row)
+
+
+def _no_more(finding: Finding) -> Finding:
     """The finding of a rule that was chosen here: the bound asked for is all that is proven."""
-    how = f"{found.how}; no more than the bound is proven where the rule is chosen"
-    return replace(found, bound=found.asked, other=found.sides()[1], how=how)
+    how = f"{finding.how}; no more than the bound is proven where the rule is chosen"
+    return replace(finding, bound=finding.asked, other=finding.sides()[1], how=how)
 
 
-def proves(
-    goal: Goal,
-    point: OperatingPoint,
-    columns: Columns,
-    delta: float,
-    weight_bound: float | None = None,
-) -> bool:
-    """Whether every constraint is proven on columns that hold the rule's decisions."""
-    for constraint in goal.constraints:
-        found, asked = subject_of(constraint, columns, weight_bound, (), point)
-        if constraint.op == "==" or not found.exact:
+def proves(claims: Sequence[ConstraintClaim], columns: Columns, delta: float) -> bool:
+    """Whether every claim is proven on columns that hold a rule's decisions."""
+    for claim in claims:
+        if claim.op == "==" or not claim.claim.exact:
             return False
-        if not found.proves(constraint.op, asked, delta):
+        if not claim.on(columns).proves(claim.op, claim.asked, delta):
             return False
     return True
 
 
-def subject_of(
-    constraint: Constraint,
-    columns: Columns,
-    weight_bound: float | None,
-    prevalence: tuple[float, ...],
-    point: OperatingPoint,
-) -> tuple[Quantity, float]:
-    """What a constraint bounds, and the bound: left and a number, or left − right and 0."""
-    domain = Domain(columns)
-    left, right = (side.expand(domain) for side in constraint.sides)
-    if constraint.right.needs():
-        body, asked, name = left - right, 0.0, f"{constraint.left} - {constraint.right}"
-    else:
-        body, asked = left, float(constraint.right.read({}).value)
-        name = str(constraint.left)
-    if prevalence:
-        return at_prevalence(body, columns, prevalence, name, constraint), asked
-    return _quantity(body, columns, weight_bound, point, name), asked
-
-
-def _quantity(
-    ground: Expression,
-    columns: Columns,
-    weight_bound: float | None,
-    point: OperatingPoint,
-    name: str,
-) -> Quantity:
-    if point.kind == "top-k" or columns.query is not None:  # rows that depend on each other
-        reading = ground.read({leaf: leaf.measure(columns) for leaf in ground.leaves()})
-        value = float(reading.value) if bool(reading.defined) else None
-        return resampled(ground, columns, value)
-    return quantity(ground, columns, weight_bound, name)
-
-
 def _finding(
-    constraint: Constraint,
-    subject: tuple[Quantity, float],
-    delta: float,
-    several: int,
-    columns: Columns,
+    claim: ConstraintClaim, columns: Columns, population: Population, delta: float, several: int
 ) -> Finding:
-    found, asked = subject
-    if constraint.op == "==":
+    quantity = claim.on(columns)
+    op = claim.op
+    asked = claim.asked
+    if op == "==":
         proven, bound, other = False, asked, asked
         share = delta / several / 2
-        refuted = found.lower(share) > asked or found.upper(share) < asked
+        refuted = quantity.lower(share) > asked or quantity.upper(share) < asked
     else:
-        proven = found.exact and found.proves(constraint.op, asked, delta)
-        bound, other = found.lower(delta), found.upper(delta / several)
-        if constraint.op == "<=":
-            bound, other = found.upper(delta), found.lower(delta / several)
-        refuted = other < asked if constraint.op == ">=" else other > asked
-    refuted = refuted and found.exact and found.value is not None
+        proven = quantity.exact and quantity.proves(op, asked, delta)
+        bound, other = quantity.lower(delta), quantity.upper(delta / several)
+        if op == "<=":
+            bound, other = quantity.upper(delta), quantity.lower(delta / several)
+        refuted = other < asked if op == ">=" else other > asked
+    refuted = refuted and quantity.exact and quantity.value is not None
     verdict = PROVEN if proven else REFUTED if refuted else NOT_PROVEN
     needed = None
-    if verdict == NOT_PROVEN and constraint.op != "==":
-        needed = rows_needed(found, constraint.op, asked, delta, columns.size)
+    if verdict == NOT_PROVEN and op != "==":
+        needed = rows_needed(quantity, op, asked, delta, columns.size)
     return Finding(
-        constraint=str(constraint),
+        constraint=str(claim.constraint),
         verdict=verdict,
-        value=found.value,
-        op=constraint.op,
+        value=quantity.value,
+        op=op,
         asked=asked,
         bound=float(bound),
         other=float(other),
-        how=found.how,
-        exact=found.exact,
-        evidence=_evidence(constraint, found, columns),
+        how=quantity.how,
+        exact=quantity.exact,
+        evidence=_evidence(claim.constraint, quantity, population),
         needed=needed,
     )
 
 
-def _evidence(constraint: Constraint, found: Quantity, columns: Columns) -> tuple[Evidence, ...]:
+def _evidence(
+    constraint: Constraint, quantity: Quantity, population: Population
+) -> tuple[Evidence, ...]:
     """The rows behind each rate, by the name of its metric and its part of the rows."""
     left = str(constraint.left)
-    if len(found.rates) == 1:
-        return (Evidence(name=left, k=found.rates[0].k, n=found.rates[0].n),)
-    rows = []
-    for number, rate in enumerate(found.rates, 1):
-        known = rate_name(rate, columns)
-        name = f"{left}, part {number}" if known is None else str(known)
-        part = "" if known is None else known.part
-        rows.append(Evidence(name=name, k=rate.k, n=rate.n, part=part))
-    return tuple(dict.fromkeys(rows))
+    if len(quantity.rates) == 1:
+        return (Evidence(name=left, k=quantity.rates[0].k, n=quantity.rates[0].n),)
+    evidence = []
+    for number, rate in enumerate(quantity.rates, 1):
+        metric = rate_name(rate.claim, population)
+        name = f"{left}, part {number}" if metric is None else str(metric)
+        part = "" if metric is None else metric.part
+        evidence.append(Evidence(name=name, k=rate.k, n=rate.n, part=part))
+    return tuple(dict.fromkeys(evidence))
 
 
 def _verdict(verdicts: list[str]) -> str:
@@ -388,13 +344,9 @@ def _verdict(verdicts: list[str]) -> str:
     return REFUTED if REFUTED in verdicts else NOT_PROVEN
 
 
-def _plain(point: OperatingPoint) -> OperatingPoint:
-    return OperatingPoint(**OperatingPoint.point_from_json(point.point_to_json()))
-
-
 def _assumption(
     prevalence: tuple[float, ...],
-    point: OperatingPoint,
+    point: Rule,
     columns: Columns,
     chosen_among: int,
     rows: Fingerprint,
@@ -415,13 +367,13 @@ def _assumption(
         span = f"a share of positives of {low}"
         span = span if low == high else f"any share of positives from {low} to {high}"
         words += f" Tested for {span} (values are the worst there), if nothing else changes."
-    if columns.query is not None and point.kind != "top-k":
+    if columns.query is not None and not point.no_proof:
         words += " Rows of one query depend on each other, so nothing is proven by them."
     if columns.task.groups:
         named = (f"{name}: {listing(map(str, values))}" for name, values in columns.task.groups)
         words += f" Groups: {'; '.join(named)}."
-    if point.kind == "top-k":
-        words += " The first k of other rows are another rule, so this proves nothing."
+    if point.no_proof:
+        words += f" {point.no_proof[:1].upper()}{point.no_proof[1:]}, so this proves nothing."
     return words
 
 

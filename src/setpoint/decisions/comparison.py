@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from setpoint._core.errors import FileError
+from setpoint._core.json_codec import Record
 from setpoint.decisions.evaluate import ConstraintValue
 from setpoint.goals import Goal
-from setpoint.rules.tradeoff_curve import number_from, number_to
 
 
 @dataclass(frozen=True)
-class Contender:
+class Contender(Record):
     """How one entrant fared.
 
     Attributes
@@ -50,7 +49,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Record):
     """The chosen one minus another, with paired 95% intervals: the objective, and the merit."""
 
     name: str
@@ -68,7 +67,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Record):
     """Who won, by how much.
 
     Attributes
@@ -107,35 +106,8 @@ class Comparison:
         return "\n".join([*lines, self.sentence])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        plain = asdict(self)
-        return _numbers({**plain, "goal": str(self.goal)}, number_to)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Comparison:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            data = _numbers(dict(data), number_from)
-            return cls(
-                Goal.parse(data["goal"]),
-                str(data["chosen"]),
-                tuple(
-                    Contender(**{**c, "kept": tuple(ConstraintValue(**k) for k in c["kept"])})
-                    for c in data["contenders"]
-                ),
-                tuple(Difference(**d) for d in data["differences"]),
-                int(data["rows"]),
-                int(data["folds"]),
-                str(data["sentence"]),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FileError(f"this comparison is damaged: {error!r}") from error
-
-
-def _numbers(x: Any, turn: Callable[[Any], Any]) -> Any:
-    if isinstance(x, dict):
-        return {k: _numbers(v, turn) for k, v in x.items()}
-    return [_numbers(v, turn) for v in x] if isinstance(x, list | tuple) else turn(x)
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 def verdict_of(goal: Goal, found: Sequence[Contender], gaps: Sequence[Difference]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError, SetpointError
+from setpoint._core.json_codec import Record
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.decisions.proof.power import POWER
@@ -18,7 +19,6 @@ from setpoint.decisions.sensitivity.provable_goal import (
     Outlook,
     Provable,
     outlook,
-    score_words,
 )
 from setpoint.decisions.sensitivity.relaxations import (
     ALONE,
@@ -27,7 +27,7 @@ from setpoint.decisions.sensitivity.relaxations import (
     nearest_goals,
     said,
 )
-from setpoint.decisions.sensitivity.shadow_price import Move, Price, prices
+from setpoint.decisions.sensitivity.shadow_price import Price, prices
 from setpoint.decisions.sensitivity.value_function import (
     ENOUGH,
     Along,
@@ -37,9 +37,11 @@ from setpoint.decisions.sensitivity.value_function import (
 )
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check
-from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.table import choose, kind_for, refuse_one_class
-from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
+from setpoint.rules.decision_rule import DecisionRule, choose
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.rule import RuleSearch
+from setpoint.rules.table import kind_for
+from setpoint.rules.tradeoff_curve import Frontier
 from setpoint.statistics.binomial import check_confidence
 
 # What was found out about a goal: as data, in words, and as JSON.
@@ -51,7 +53,7 @@ _HEAD, _LABEL = 15, 19  #: columns of the printed block
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Record):
     """Whether a goal can be met on some rows, at which price, and what could be had instead.
 
     Attributes
@@ -137,61 +139,21 @@ class Diagnosis:
     # --- files -------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        plain = "kind rows fresh weighted confidence power feasible reason point behind unproven"
-        return {
-            "format": FORMAT,
-            "goal": str(self.goal),
-            **{name: getattr(self, name) for name in plain.split()},
-            "value": number_to(self.value),
-            "sides": [number_to(side) for side in self.sides],
-            "binding": list(self.binding),
-            "prices": [asdict(price) for price in self.prices],
-            "nearest": [_goal_to(n) for n in self.nearest],
-            "provable": None if self.provable is None else _goal_to(self.provable),
-            "labels": [_goal_to(n) for n in self.labels],
-            "frontier": None if self.frontier is None else self.frontier.to_json(),
-        }
+        """Plain data that :meth:`from_json` reads back; goals stand as text."""
+        return {"format": FORMAT, **super().to_json(), "goal": str(self.goal)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Diagnosis:
+    def from_json(cls, data: Any) -> Diagnosis:
         """Read what :meth:`to_json` wrote."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise FileError(f'this is not a diagnosis: it lacks "format": "{FORMAT}"')
+        strange = set(data) - {"format", *(field.name for field in fields(cls))}
         try:
-            given = {name: value for name, value in data.items() if name != "format"}
-            provable, frontier = given["provable"], given["frontier"]
-            own = {
-                "goal": Goal.parse(given["goal"]),
-                "value": number_from(given["value"]),
-                "sides": tuple(number_from(side) for side in given["sides"]),
-                "binding": tuple(given["binding"]),
-                "prices": tuple(_price_from(price) for price in given["prices"]),
-                "nearest": tuple(_goal_from(NearestGoal, n) for n in given["nearest"]),
-                "provable": None if provable is None else _goal_from(Provable, provable),
-                "labels": tuple(_goal_from(LabelsNeeded, n) for n in given["labels"]),
-                "frontier": None if frontier is None else Frontier.from_json(frontier),
-            }
-            return cls(**{**given, **own})
-        except (SetpointError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise FileError(f"this diagnosis is damaged: {error!r}. Diagnose again") from error
-
-
-def _goal_to(part: NearestGoal | Provable | LabelsNeeded) -> dict[str, Any]:
-    plain = {name: number_to(value) for name, value in vars(part).items()}
-    listed = {name: list(x) if isinstance(x, tuple) else x for name, x in plain.items()}
-    return {**listed, "goal": str(part.goal)}
-
-
-def _goal_from(kind: type, data: Mapping[str, Any]) -> Any:
-    plain = {n: tuple(x) if isinstance(x, list) else number_from(x) for n, x in data.items()}
-    return kind(**{**plain, "goal": Goal.parse(data["goal"])})
-
-
-def _price_from(data: Mapping[str, Any]) -> Price:
-    metric, objective = data["points"]
-    moves = tuple(Move(**move) for move in data["moves"])
-    return Price(**{**data, "points": (bool(metric), bool(objective)), "moves": moves})
+            if strange:
+                raise FileError(f"it holds {', '.join(sorted(strange))} too")
+            return super().from_json(data)
+        except SetpointError as error:
+            raise FileError(f"this diagnosis is damaged: {error}. Diagnose again") from error
 
 
 # --- words --------------------------------------------------------------------------------------
@@ -327,21 +289,20 @@ def diagnose(
         raise DataError(f"fresh is a number of rows, 1 or more; got {fresh!r}")
     task = Task.make(task, positive)
     goal = check(Goal.of(goal), task).lowered
-    kind = kind_for(goal, task.kind, kind)
+    search = RuleSearch(rule=kind_for(goal, task.kind, kind), by=by)
     if scores is None:
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(
         task, y_true, scores=scores, sample_weight=sample_weight, group=group
     ).on_host()
     refuse_one_class(columns)
-    return diagnose_columns(goal, columns, kind, by, delta=delta, fresh=fresh, power=float(power))
+    return diagnose_columns(goal, columns, search, delta=delta, fresh=fresh, power=float(power))
 
 
 def diagnose_columns(
     goal: Goal,
     columns: Columns,
-    kind: str,
-    by: str | None = None,
+    search: RuleSearch,
     *,
     delta: float,
     fresh: int | None = None,
@@ -355,15 +316,14 @@ def diagnose_columns(
         Lowered, and checked against the task.
     columns : Columns
         Labels and scores, of more than one class.
-    kind, by
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     delta : float
         1 − confidence.
     fresh, power
         As for :func:`diagnose`.
     """
-    rule = choose(goal, columns, kind, by)
-    land = landscape(goal, columns, kind, by)
+    rule = choose(goal, columns, search)
+    land = landscape(goal, columns, search)
     fresh = columns.size if fresh is None else fresh
     asked = tuple(a.cap for a in land.asked)
     solid = rule.feasible and (not asked or land.best(asked, solid=True) is not None)
@@ -375,13 +335,13 @@ def diagnose_columns(
     provable, labels, unproven = _proof(land, at, caps if met else None, fresh, delta, power)
     return Diagnosis(
         goal=land.goal,
-        kind=kind,
+        kind=search.rule.kind,
         rows=land.columns.size,
         fresh=fresh,
         weighted=land.columns.weight is not None,
         feasible=rule.feasible,
         reason=_reason(land, rule),
-        point=score_words(rule.operating_point()),
+        point=rule.operating_point(),
         value=rule.value,
         sides=tuple(held.value for held in rule.held),
         behind=land.of(rule).behind,
@@ -419,9 +379,9 @@ def _binding(
         found = [held.constraint for held in rule.held if held.constraint in alone] or short
         never = [held.constraint for held in rule.held if held.alone is False]
         return tuple(never or found)
-    if rule.kind != "offsets":
+    if rule.point.finds_binding:
         return rule.binding
-    # the search for offsets leaves it open, the prices do not
+    # the search leaves it open, the prices do not
     return tuple(price.constraint for price in costs if price.binds)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 from setpoint.expressions import Columns, Ratio, measure
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, applied
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.rule import applied
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ from setpoint._core.errors import (
 )
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
-from setpoint.decisions.proof.row_claims import Claim, claims_of
+from setpoint.decisions.proof.row_claims import RowClaim, row_claims
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.rules.certificate import Certificate, opened
-from setpoint.rules.rule import applied
+from setpoint.rules.decision_rule import applied
 from setpoint.rules.tradeoff_curve import number_from, number_to
 from setpoint.statistics.betting_process import STAKES, grown, held, mean_wealth
 
@@ -43,7 +43,7 @@ from setpoint.statistics.betting_process import STAKES, grown, held, mean_wealth
 class ClaimWatch:
     """The state of one claim."""
 
-    claim: Claim
+    claim: RowClaim
     seen: int = 0
     against: np.ndarray = field(default_factory=lambda: np.full(STAKES.size, -np.inf))
     favour: np.ndarray = field(default_factory=lambda: np.zeros(STAKES.size))
@@ -219,7 +219,7 @@ class Monitor:
         self._flagged = 0
         self._watches: list[tuple[Constraint, list[ClaimWatch], str]] = []
         for constraint in certificate.goal.constraints:
-            claims, why = claims_of(constraint, certificate, labels)
+            claims, why = row_claims(constraint, certificate, labels)
             self._watches.append((constraint, [ClaimWatch(c) for c in claims], why))
 
     @property

@@ -10,7 +10,6 @@ from setpoint.rules.certificate import PROVEN as PROVEN_VERDICT
 from setpoint.rules.certificate import REFUTED as REFUTED_VERDICT
 from setpoint.rules.certificate import Certificate
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.rule import OperatingPoint
 
 
 class Outcome(StrEnum):
@@ -36,7 +35,7 @@ class Outcome(StrEnum):
         """From a lowered goal, the rule, and its certificate or the one nearest to it."""
         if not goal.constraints:
             return cls.NO_CONSTRAINT
-        of_rule = certificate is not None and same_point(certificate, rule)
+        of_rule = certificate is not None and certificate.point.same_as(rule.point)
         if certificate is not None and of_rule and certificate.verdict == PROVEN_VERDICT:
             return cls.PROVEN
         # chosen without proof, infeasible means that no rule met the goal on the rows it was
@@ -45,9 +44,3 @@ class Outcome(StrEnum):
             return cls.NOT_FEASIBLE
         refuted = certificate is not None and certificate.verdict == REFUTED_VERDICT
         return cls.REFUTED if refuted else cls.NOT_PROVEN
-
-
-def same_point(certificate: Certificate, rule: OperatingPoint) -> bool:
-    """Whether a certificate is of this rule, whatever groups its task declares."""
-    one, two = certificate.point.point_to_json(), rule.point_to_json()
-    return {**one, "task": None} == {**two, "task": None}

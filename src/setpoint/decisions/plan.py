@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, GoalError, KindError
+from setpoint._core.json_codec import to_json
 from setpoint._core.options import is_real
-from setpoint.decisions.proof.margin_path import margin_path, subjects_of
+from setpoint.decisions.proof.margin_path import claims_before, margin_path, unweighted_decisions
 from setpoint.decisions.proof.power import POWER, bound_at, rows_needed
 from setpoint.decisions.quantities.quantity import Quantity
 from setpoint.decisions.quantities.rate import Rate
 from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.goals import Goal, check
-from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.table import choose, kind_for, refuse_one_class
-from setpoint.rules.tradeoff_curve import number_to
+from setpoint.rules.decision_rule import DecisionRule, choose
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.rule import Rule, RuleSearch
+from setpoint.rules.table import kind_for
 from setpoint.statistics.binomial import check_confidence
 
 _SPREAD = np.array([0.1, 1.0, 10.0])  #: sizes of fresh rows that margins are laid out for
@@ -131,11 +133,8 @@ class Plan:
             "size": self.size,
             "operating_point": self.point,
             "needed": self.needed,
-            "needs": [
-                {**asdict(n), "value": number_to(n.value), "bounds": [list(b) for b in n.bounds]}
-                for n in self.needs
-            ],
-            "options": [asdict(option) for option in self.options],
+            "needs": to_json(self.needs),
+            "options": to_json(self.options),
         }
 
 
@@ -205,29 +204,21 @@ def plan(
         raise KindError("scores must be an array with one entry per row; got None")
     columns = take_in(task, y_true, scores=scores, group=group).on_host()
     refuse_one_class(columns)
-    kind = kind_for(goal, task.kind, kind if rule is None else _kind(rule))
-    return plan_columns(
-        goal,
-        columns,
-        kind,
-        rule=rule,
-        by=by,
-        head=head,
-        seed=random_state,
-        delta=delta,
-        power=float(power),
-    )
+    if rule is None:
+        kind_of_rule = kind_for(goal, task.kind, kind)
+        search = RuleSearch(rule=kind_of_rule, by=by, head=head, seed=random_state)
+    else:
+        search = replace(rule.point.search_again(), seed=random_state)
+        kind_for(goal, task.kind, search.rule.kind)  # the goal may be another than the rule's own
+    return plan_columns(goal, columns, search, rule=rule, delta=delta, power=float(power))
 
 
 def plan_columns(
     goal: Goal,
     columns: Columns,
-    kind: str,
+    search: RuleSearch,
     *,
     rule: DecisionRule | None = None,
-    by: str | None = None,
-    head: Any = None,
-    seed: int = 0,
     delta: float,
     power: float = POWER,
 ) -> Plan:
@@ -239,27 +230,21 @@ def plan_columns(
         Lowered, checked against the task, with a constraint.
     columns : Columns
         Labels and scores, of more than one class.
-    kind, by, head, seed
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     rule, power
         As for :func:`plan`.
     delta : float
         1 − confidence.
     """
-    if kind == "top-k":
-        raise GoalError(
-            "the first k of other rows are another rule, so a top-k rule proves nothing"
-        )
+    if search.rule.no_proof:
+        raise GoalError(f"{search.rule.no_proof}, so a {search.rule.kind} rule proves nothing")
     if rule is None:
-        rule = choose(goal, columns, kind, by, head, seed)
-    else:
-        by = rule.confidence if rule.kind == "abstain" else rule.by
-        head = list(rule.norms) or None
-    sizes = [columns.size] if kind == "offsets" else _SPREAD * columns.size
+        rule = choose(goal, columns, search)
+    sizes = [columns.size] if search.rule.slow_search else _SPREAD * columns.size
     path = [
         option
         for size in sizes
-        for option in margin_path(goal, columns, kind, by, head, seed, delta, max(int(size), 10))
+        for option in margin_path(goal, columns, search, delta, max(int(size), 10))
     ]
     return Plan(
         goal=goal,
@@ -267,7 +252,7 @@ def plan_columns(
         power=power,
         size=columns.size,
         point=rule.operating_point(),
-        needs=_needs(goal, rule, columns, delta, power),
+        needs=_needs(goal, rule.point, columns, delta, power),
         options=_options(goal, path, columns, delta, _each(power, goal)),
     )
 
@@ -277,29 +262,27 @@ def _each(power: float, goal: Goal) -> float:
     return 1 - (1 - power) / len(goal.constraints)
 
 
-def _kind(rule: DecisionRule) -> str:
-    return "argmax" if rule.kind == "offsets" and not any(rule.offsets) else rule.kind
-
-
 def _needs(
-    goal: Goal, rule: DecisionRule, columns: Columns, delta: float, power: float
+    goal: Goal, rule: Rule, columns: Columns, delta: float, power: float
 ) -> tuple[Need, ...]:
     needs = []
-    subjects = subjects_of(goal, rule, columns)
+    decided = unweighted_decisions(rule, columns)
     power = _each(power, goal)
-    for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
-        op = constraint.op
-        provable = op != "==" and found.exact
-        rows = rows_needed(found, op, asked, delta, columns.size, power) if provable else None
+    for claim in claims_before(goal, rule, decided):
+        found = claim.on(decided)
+        op = claim.op
+        rows = None
+        if provable := op != "==" and found.exact:
+            rows = rows_needed(found, op, claim.asked, delta, columns.size, power)
         single = isinstance(found, Rate) and rows is not None
         of_them = round(rows * found.n / columns.size) if single and rows else None  # type: ignore[union-attr]
         needs.append(
             Need(
-                constraint=str(constraint),
+                constraint=str(claim.constraint),
                 value=found.value,
                 rows=rows,
                 of_them=of_them,
-                who=found.who if isinstance(found, Rate) else ROWS,
+                who=found.claim.who if isinstance(found, Rate) else ROWS,
                 bounds=tuple(
                     (n, bound_at(found, op, delta, columns.size, n, power) if provable else None)
                     for n in SIZES
@@ -322,13 +305,14 @@ def _options(
     goal: Goal, path: list[DecisionRule], columns: Columns, delta: float, power: float
 ) -> tuple[Option, ...]:
     """The rules of the path that can be proven, without those that cost more and give less."""
-    ops = [c.op for c in goal.constraints]
     options = []
     for rule in path:
-        subjects = subjects_of(goal, rule, columns)
+        decided = unweighted_decisions(rule, columns)
         each = [
-            rows_needed(found, op, asked, delta, columns.size, power) if op != "==" else None
-            for (found, asked), op in zip(subjects, ops, strict=True)
+            None
+            if claim.op == "=="
+            else rows_needed(claim.on(decided), claim.op, claim.asked, delta, columns.size, power)
+            for claim in claims_before(goal, rule.point, decided)
         ]
         if None not in each and rule.value is not None:
             most = max(n for n in each if n is not None)

@@ -83,16 +83,15 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
     x = _floats(frontier.sides[constraint])
     ax.plot(x, y, color="0.65", linewidth=1.2, zorder=1)
     ax.scatter(x[feasible], y[feasible], s=10, label="feasible", zorder=2)
-    bound = rule.goal.constraints[constraint]
-    if not bound.right.needs():
-        value = float(bound.right.read({}).value)
-        ax.axvline(value, linestyle="--", linewidth=1, color="0.3", label=str(bound))
+    limit = rule.goal.constraints[constraint]
+    if limit.number is not None:
+        ax.axvline(limit.number, linestyle="--", linewidth=1, color="0.3", label=str(limit))
     held = rule.held[constraint]
     if held.value is not None and rule.value is not None:
         marker = "o" if rule.feasible else "x"
         name = "rule" if rule.feasible else "nearest (not feasible)"
         ax.plot([held.value], [rule.value], marker, markersize=9, color="black", label=name)
-    ax.set_xlabel(str(bound.left))
+    ax.set_xlabel(str(limit.left))
     ax.legend(frameon=False)
     return ax
 
@@ -137,9 +136,8 @@ def plot_plan(plan: Plan, constraint: int = 0, ax: Any = None) -> Any:
         ax.plot(rows, values, marker="o", markersize=3, linewidth=1.6, label="provable")
     if need.value is not None:
         ax.axhline(need.value, linewidth=1, color="0.65", label="on these rows")
-    if not asked.right.needs():
-        bound = float(asked.right.read({}).value)
-        ax.axhline(bound, linestyle="--", linewidth=1, color="0.3", label=str(asked))
+    if asked.number is not None:
+        ax.axhline(asked.number, linestyle="--", linewidth=1, color="0.3", label=str(asked))
     if need.rows is not None:
         ax.axvline(need.rows, linestyle=":", linewidth=1, color="0.3", label=f"{need.rows:,} rows")
     ax.set_xscale("log")

@@ -22,11 +22,11 @@ import numpy as np
 from setpoint._core.errors import DataError
 from setpoint.decisions.comparison import Comparison, Contender, Difference, verdict_of
 from setpoint.decisions.evaluate import ConstraintValue
-from setpoint.expressions import Columns, Constraint
+from setpoint.expressions import Columns, Constraint, Total
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
+from setpoint.rules.decision_rule import DecisionRule
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.rule import OperatingPoint, with_decisions
 
 # What it costs to break a constraint, where a rule or a model has to be chosen.
 
@@ -45,9 +45,9 @@ def price_of(constraint: Constraint) -> float:
     >>> [round(price_of(c), 6) for c in goal.constraints]
     [5.0, 50.0]
     """
-    if constraint.right.needs():
+    bound = constraint.number
+    if bound is None:
         return _LEAST
-    bound = float(constraint.right.read({}).value)
     low, high = constraint.left.interval()
     room = high - bound if constraint.op == ">=" else bound - low
     return max(_LEAST, 1 / room) if 0 < room < math.inf else _LEAST
@@ -68,7 +68,7 @@ class Entrant:
 
 
 def cross_decided(
-    columns: Columns, fold: np.ndarray, choose: Callable[[Columns], OperatingPoint]
+    columns: Columns, fold: np.ndarray, choose: Callable[[Columns], DecisionRule]
 ) -> Columns:
     """Rows decided by rules that other folds chose.
 
@@ -89,7 +89,7 @@ def cross_decided(
             rule = choose(columns.take(np.flatnonzero(fold != f)))
         except DataError:  # the other folds lack a class
             rule = choose(columns)
-        part = with_decisions(rule, columns.take(rows))
+        part = rule.decided_columns(columns.take(rows))
         made = np.asarray(part.decided)
         if decided is None:
             decided = np.zeros((columns.size, *made.shape[1:]), made.dtype)
@@ -115,20 +115,26 @@ class Bout:
     def of(cls, goal: Goal, entrants: Sequence[Entrant], fold: np.ndarray, seed: int = 0) -> Bout:
         """Judge entrants on all rows, and on rows drawn from them."""
         goal = goal.lowered
-        judge = _Judge(goal, [e.columns for e in entrants])
         units, where, count = _units(goal, [e.columns for e in entrants], fold)
+        problem = GoalOnRows.ground(goal, entrants[0].columns)
+        judges = [_Judge(problem, e.columns.take(units)) for e in entrants]
         random = np.random.default_rng(seed)
         work = len(units) * len(entrants)
         draws = min(DRAWS, max(100, _WORK // max(work, 1)))
-        read = [judge(i, units, count) for i in range(len(entrants))]
+        points = tuple(judge.read(count) for judge in judges)
         drawn: list[list[Point]] = []
         for _ in range(draws):
-            some = _draw(count, where, random)
-            drawn.append([judge(i, units, some) for i in range(len(entrants))])
-        worth = _Worth(goal, read)
-        values = np.array([[worth.value(p) for p in row] for row in drawn])
-        merits = np.array([[worth.merit(p) for p in row] for row in drawn])
-        return cls(goal, tuple(entrants), tuple(read), values, merits, len(np.unique(fold)))
+            drawn_count = _draw(count, where, random)
+            drawn.append([judge.read(drawn_count) for judge in judges])
+        worth = _Worth(goal, points)
+        return cls(
+            goal=goal,
+            entrants=tuple(entrants),
+            points=points,
+            values=np.array([[worth.value(p) for p in row] for row in drawn]),
+            merits=np.array([[worth.merit(p) for p in row] for row in drawn]),
+            folds=len(np.unique(fold)),
+        )
 
     def difference(self, a: str, b: str) -> Difference:
         """Entrant a minus entrant b."""
@@ -173,22 +179,38 @@ class Bout:
 
 
 class _Judge:
-    """Reads the goal for an entrant, rows counted."""
+    """Reads the goal for an entrant on its rows, each counted so many times.
 
-    def __init__(self, goal: Goal, entrants: Sequence[Columns]) -> None:
-        self.entrants = entrants
-        self.problem = GoalOnRows.ground(goal, entrants[0])
+    Totals are sums over rows, so that a draw is one product of counts and amounts; other leaves,
+    such as curves, are measured on the rows drawn.
+    """
 
-    def __call__(self, i: int, units: np.ndarray, count: np.ndarray) -> Point:
-        some = count > 0
-        rows = self.entrants[i].take(units[some])
-        weight = count[some].astype(np.float64)
-        if rows.weight is not None:
-            weight = weight * rows.weight
-        try:
-            return self.problem.judge(replace(rows, weight=weight))
-        except DataError:  # rows without one of the classes
-            return Point(None, (None,) * len(self.problem.constraints), ())
+    def __init__(self, problem: GoalOnRows, rows: Columns) -> None:
+        self.problem = problem
+        self.rows = rows
+        self.totals = [leaf for leaf in problem.leaves() if isinstance(leaf, Total)]
+        self.others = [leaf for leaf in problem.leaves() if not isinstance(leaf, Total)]
+        amounts = [rows.amounts(total.event, total.quantity) for total in self.totals]
+        self.amounts = np.stack(amounts, axis=1) if amounts else np.zeros((rows.size, 0))
+
+    def read(self, count: np.ndarray) -> Point:
+        """What is read where each row stands so many times."""
+        sums = count.astype(np.float64) @ self.amounts
+        states: dict[Any, Any] = dict(zip(self.totals, sums, strict=True))
+        if self.others:
+            drawn = self._counted(count)
+            try:
+                states |= {leaf: leaf.measure(drawn) for leaf in self.others}
+            except DataError:  # rows without one of the classes
+                return Point(None, (None,) * len(self.problem.constraints), ())
+        return self.problem.at(states)
+
+    def _counted(self, count: np.ndarray) -> Columns:
+        """The rows drawn, their counts as weights."""
+        drawn = count > 0
+        rows = self.rows.take(drawn)
+        weight = count[drawn].astype(np.float64)
+        return replace(rows, weight=weight if rows.weight is None else weight * rows.weight)
 
 
 class _Worth:

@@ -6,15 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.words import listing
 from setpoint.decisions.certify import USED_BEFORE, check_weights, fingerprints
 from setpoint.decisions.proof.fixed_sequence import prove_columns
 from setpoint.expressions import Columns, Expression, Label, Task, take_in
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal, check
-from setpoint.rules.decision_rule import DecisionRule, groups_of
-from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.rules.decision_rule import DecisionRule, choose, groups_of
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.rule import RuleSearch
+from setpoint.rules.table import kind_for
 from setpoint.statistics.binomial import check_confidence
 
 
@@ -98,7 +100,7 @@ def tune(
     goal = Goal.of(goal)
     task = Task.make(task, positive)
     check(goal, task)
-    kind = kind_for(goal, task.kind, kind)
+    search = RuleSearch(rule=kind_for(goal, task.kind, kind), by=by, head=head, seed=random_state)
     if not isinstance(random_state, int) or random_state < 0:
         raise KindError(f"random_state is a whole number, 0 or more; got {random_state!r}")
     if scores is None:
@@ -113,8 +115,12 @@ def tune(
         for_proof = {"reference": reference, "weight_bound": weight_bound, "seen": used}
         for name, option in for_proof.items():
             if option is not None:
-                raise KindError(f"{name}= belongs to prove=, the confidence of the proof")
-        return tune_columns(goal, columns, kind, by, head, random_state)
+                raise KindError(
+                    "{argument} belongs to {prove}, the confidence of the proof",
+                    argument=Argument(name),
+                    prove=Argument("prove"),
+                )
+        return tune_columns(goal, columns, search)
     delta = check_confidence(prove)
     refuse_seen(Fingerprint.of(columns), fingerprints(seen), "certify rows", USED_BEFORE)
     if weight_bound is not None:
@@ -124,22 +130,12 @@ def tune(
         columns,
         _reference(goal, reference, columns),
         delta,
-        kind,
-        by,
-        head,
-        random_state,
+        search,
         weight_bound,
     )
 
 
-def tune_columns(
-    goal: Goal,
-    columns: Columns,
-    kind: str,
-    by: str | None = None,
-    head: Any = None,
-    seed: int = 0,
-) -> DecisionRule:
+def tune_columns(goal: Goal, columns: Columns, search: RuleSearch) -> DecisionRule:
     """:func:`tune` without proof, of rows that are checked and on the host.
 
     Parameters
@@ -148,10 +144,9 @@ def tune_columns(
         Checked against the task.
     columns : Columns
         Labels and scores, of more than one class.
-    kind, by, head, seed
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     """
-    rule = choose(goal, columns, kind, by, head, seed)
+    rule = choose(goal, columns, search)
     return replace(rule, chosen_on=Fingerprint.of(columns), groups=groups_of(goal, columns))
 
 

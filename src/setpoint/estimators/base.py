@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import nn
 
-from setpoint._core.errors import Argument, KindError, Spelling
+from setpoint._core.errors import Argument, DataError, KindError, Name, Spelling
 from setpoint._core.options import is_real
 from setpoint.datasets.columns.matrix_input import take
+from setpoint.fit.run_record import FittedRun, RunOrigin
 
 MANY = 20_000  #: rows from which a member that takes all of them at once is for those who ask
 
 
-def seed_of(state: Any) -> int:
+def seed_of(state: int | np.random.RandomState | None) -> int:
     """A seed from ``random_state``: a whole number, a RandomState, or None for another each time.
 
     >>> seed_of(3)
@@ -59,6 +61,45 @@ def known_features(estimator: Any, X: Any) -> Any:
     return X
 
 
+def row_weights(sample_weight: Any, rows: int) -> np.ndarray | None:
+    """Weights of rows, checked; None where there are none."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
+    if (weight < 0).any():
+        raise DataError(
+            "{argument} holds {weight:g}; weights are not negative",
+            argument=Name("sample_weight"),
+            weight=weight.min(),
+        )
+    return weight
+
+
+def origin_of(estimator: BaseEstimator, seed: int) -> RunOrigin:
+    """Settings of an estimator and names of its table, as a run keeps them."""
+    settings = {**estimator.get_params(deep=False), "random_state": seed}
+    settings.pop("listener")  # a function of this process
+    names = getattr(estimator, "feature_names_in_", None)
+    return RunOrigin(
+        settings=settings,
+        n_features=estimator.n_features_in_,  # type: ignore[attr-defined]
+        feature_names=None if names is None else tuple(names.tolist()),
+    )
+
+
+Fitted = TypeVar("Fitted")
+
+
+def estimator_of(kind: type[Fitted], run: FittedRun) -> Fitted:
+    """The estimator of a fitted run, for example one that was read from a folder."""
+    estimator: Any = kind(**run.origin.settings)
+    estimator.n_features_in_ = run.origin.n_features
+    if run.origin.feature_names is not None:
+        estimator.feature_names_in_ = np.array(run.origin.feature_names, dtype=object)
+    estimator.run_ = run
+    return estimator
+
+
 def numbers_alone(X: Any) -> int:
     """The columns of a table of real numbers; 0 of anything else, and where rows are many.
 
@@ -82,19 +123,22 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
     whole |= {name: x for name, x in some.items() if x is not None}
     for name, x in whole.items():
         if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < 1:
-            raise KindError(f"{name}={x!r}: a whole number, 1 or more")
+            raise KindError("{argument}: a whole number, 1 or more", argument=Argument(name, x))
     widths = given["hidden"]
     if not isinstance(widths, tuple | list) or not all(
         isinstance(w, int | np.integer) and w > 0 for w in widths
     ):
-        raise KindError(f"hidden={widths!r}: the widths of the layers, for example (128, 64)")
+        raise KindError(
+            "{argument}: the widths of the layers, for example (128, 64)",
+            argument=Argument("hidden", widths),
+        )
     shares: dict[str, Any] = {
         "dropout": given["dropout"],
         "certify_size": given["certify_size"] or 0,
     }
     for name, x in shares.items():
         if not is_real(x) or not 0 <= x < 1:
-            raise KindError(f"{name}={x!r}: a number between 0 and 1")
+            raise KindError("{argument}: a number between 0 and 1", argument=Argument(name, x))
     sure, hears = given["confidence"], given["listener"]
     if not is_real(sure) or not 0.5 <= sure < 1:
         raise KindError(
@@ -106,6 +150,6 @@ def refuse_settings(given: Mapping[str, Any]) -> None:
         limits["time_limit"] = given["time_limit"]
     for name, x in limits.items():
         if not is_real(x) or not x >= 0:
-            raise KindError(f"{name}={x!r}: a number, 0 or more")
+            raise KindError("{argument}: a number, 0 or more", argument=Argument(name, x))
     if hears is not None and not callable(hears):
-        raise KindError(f"listener={hears!r}: a function of one event")
+        raise KindError("{argument}: a function of one event", argument=Argument("listener", hears))

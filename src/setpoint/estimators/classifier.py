@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -10,26 +11,26 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_sample_weight,
-)
 from torch import nn
 
-from setpoint._core.errors import Argument, DataError, KindError, Name, SetpointError
+from setpoint._core.errors import Argument, KindError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions import evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
 from setpoint.estimators.base import (
+    estimator_of,
     known_features,
     note_features,
     numbers_alone,
+    origin_of,
     refuse_settings,
+    row_weights,
     seed_of,
 )
 from setpoint.estimators.regressor import GoalRegressor
-from setpoint.estimators.run_attributes import RunAttributes
-from setpoint.expressions import take_groups
+from setpoint.estimators.run_attributes import ClassifierAttributes
+from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
 from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
@@ -37,11 +38,12 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
 from setpoint.fit.plan import MODELS, FitRequest
-from setpoint.fit.run_record import FittedRun, RunOrigin
+from setpoint.fit.run_record import ClassifierRun
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
-from setpoint.methods import Costs
+from setpoint.methods import Costs, Method
 from setpoint.methods.portfolio import effort
+from setpoint.training.events import Listener
 
 logger = logging.getLogger("setpoint")
 
@@ -55,7 +57,7 @@ def _has_probabilities(classifier: GoalClassifier) -> bool:
     return isinstance(model, str | nn.Module) or hasattr(model, "predict_proba")
 
 
-class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
+class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     """A classifier that is trained for a goal, decides at an operating point, and proves it.
 
     Parameters
@@ -123,7 +125,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : numpy.ndarray
         The classes; of a multilabel task the labels.
-    run_ : FittedRun
+    run_ : ClassifierRun
         All that the fit gave, as one frozen record; the other attributes are read from it.
     rule_ : DecisionRule
     certificate_ : Certificate or None
@@ -163,13 +165,13 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "maximize balanced_accuracy",
-        model: Any = "auto",
-        method: Any = "auto",
+        goal: str | Goal | Expression = "maximize balanced_accuracy",
+        model: str | nn.Module | BaseEstimator | ScoresGiven = "auto",
+        method: str | Method = "auto",
         confidence: float = 0.95,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         *,
-        task: Any = None,
+        task: str | Task | None = None,
         positive: Any = None,
         kind: str | None = None,
         effort: str = "standard",
@@ -187,8 +189,8 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float = 1e-4,
         device: str = "auto",
-        checkpoint: Any = None,
-        listener: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.goal = goal
         self.model = model
@@ -270,35 +272,27 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         asked = self._asked(goal, X, seed)
         rows = note_features(self, X)
         labels, target = read_labels(goal, y, rows, self.task, self.positive)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
-            if (weight < 0).any():
-                raise DataError(
-                    "{argument} holds {weight:g}; weights are not negative",
-                    argument=Name("sample_weight"),
-                    weight=weight.min(),
-                )
+        weight = row_weights(sample_weight, rows)
         needs_two(target, weight)
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
         check(goal, labels.task)
         job = Job(
-            goal,
-            labels,
-            Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
-            target,
-            weight,
-            groups,
-            seed,
-            str(device_of(self.device)),
-            self.listener,
+            goal=goal,
+            labels=labels,
+            rows=Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
+            target=target,
+            weight=weight,
+            groups=groups,
+            seed=seed,
+            device=str(device_of(self.device)),
+            listener=self.listener,
         )
         run = fit_goal(
             asked,
             job,
             Division(self.certify_size, split, together, time),
-            origin=self._origin(seed),
+            origin=origin_of(self, seed),
             work=self.checkpoint if self._crossed(asked) else None,
             time_limit=self.time_limit,
         )
@@ -311,17 +305,6 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         said += ", and the same fit goes on from the checkpoint" if self.checkpoint else ""
         self.run_ = run.noted(Note(NoteCode.INTERRUPTED, said))
         raise KeyboardInterrupt(said)
-
-    def _origin(self, seed: int) -> RunOrigin:
-        """Settings and names of the table, as the run keeps them."""
-        settings = {**self.get_params(deep=False), "random_state": seed}
-        settings.pop("listener")  # a function of this process
-        names = getattr(self, "feature_names_in_", None)
-        return RunOrigin(
-            settings=settings,
-            n_features=self.n_features_in_,
-            feature_names=None if names is None else tuple(names.tolist()),
-        )
 
     def _asked(self, goal: Goal, X: Any, seed: int) -> FitRequest:
         """What is asked for, checked before anything is done."""
@@ -358,7 +341,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         """Whether finished parts are worth keeping: one network keeps its own state."""
         return self.folds not in (None, 1) or asked.model in ("auto", "trees", "baseline")
 
-    def _model(self) -> Any:
+    def _model(self) -> str | nn.Module | BaseEstimator | ScoresGiven:
         model = self.model
         if isinstance(model, str):
             if model not in MODELS:
@@ -388,11 +371,12 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
     def decide(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
         """Decisions, as classes, from scores of this classifier; None where it abstains."""
         decided = np.asarray(self.rule_.decide(scores, group=group))
-        if self.rule_.kind == "abstain" and self.task_.kind == "binary":
+        abstaining = self.rule_.point.may_abstain
+        if abstaining and self.task_.kind == "binary":
             named = self._labels.pair.astype(object)[np.maximum(decided, 0).astype(np.int64)]
             named[decided < 0] = None  # undecided
             return named
-        if self.rule_.kind == "abstain":
+        if abstaining:
             return decided
         if self.task_.kind == "binary":
             return self._labels.pair[decided.astype(np.int64)]
@@ -418,21 +402,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
 
         Multiclass: scores with the rule's offsets, whose largest is decided. Multilabel: (n, L).
         """
-        scores = self._scores(X)
-        rule = self.rule_
-        if rule.kind == "offsets":
-            return scores + np.array(rule.offsets)
-        decided = np.asarray(rule.decide(scores, group=group))
-        if rule.kind in ("threshold", "per-label"):
-            cut = rule.threshold if rule.kind == "threshold" else [t for _, t in rule.thresholds]
-            apart = scores - np.nan_to_num(np.asarray(cut, dtype=np.float64), posinf=2.0)
-        else:
-            apart = np.where(decided, scores, scores - 2.0)
-        # the tie rule is >=, and rounding or an infinite threshold must not turn a sign round
-        tiny = np.finfo(np.float64).tiny
-        apart = np.where(
-            decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart)
-        )
+        apart = self.rule_.point.margin(self._scores(X), group)
         flipped = self.task_.kind == "binary" and self._labels.pair[0] != self.classes_[0]
         return -apart if flipped else apart
 
@@ -443,7 +413,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
         short by. An empty rate counts as the worst value.
         """
         goal = self.rule_.goal
-        wanted = self.rule_.kind == "per-group" or goal.columns
+        wanted = self.rule_.point.needs_group or goal.columns
         found = evaluate(
             self.rule_,
             self._labels.named(self._labels.codes(y)),
@@ -461,7 +431,7 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
     @classmethod
     def from_scores(
         cls,
-        goal: Any,
+        goal: str | Goal | Expression,
         y: Any,
         scores: Any,
         *,
@@ -504,22 +474,19 @@ class GoalClassifier(RunAttributes, ClassifierMixin, BaseEstimator):
 
     # --- files -----------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted classifier to a folder, with its report; no pickle."""
         storage.save(self._run, path)
 
     @classmethod
-    def from_run(cls, run: FittedRun) -> Self:
+    def from_run(cls, run: ClassifierRun) -> Self:
         """The estimator of a fitted run, for example one that was read from a folder."""
-        classifier = cls(**run.origin.settings)
-        classifier.n_features_in_ = run.origin.n_features
-        if run.origin.feature_names is not None:
-            classifier.feature_names_in_ = np.array(run.origin.feature_names, dtype=object)
-        classifier.run_ = run
-        return classifier
+        return estimator_of(cls, run)
 
 
-def load(path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()) -> Any:
+def load(
+    path: str | os.PathLike[str], model: nn.Module | None = None, trusted: Sequence[str] = ()
+) -> GoalClassifier | GoalRegressor:
     """Read what ``save`` of an estimator or ``setpoint fit`` wrote; nothing in it is executed.
 
     Parameters

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import nn
 
 from setpoint._core.errors import Argument, DataError, KindError, Name
+from setpoint._core.notes import Note, NoteCode
 from setpoint._core.options import is_real
 from setpoint._core.words import did_you_mean, listing
 from setpoint.decisions.evaluate import Evaluation
-from setpoint.estimators.base import known_features, note_features, refuse_settings, seed_of
-from setpoint.expressions import take_groups
+from setpoint.estimators.base import (
+    estimator_of,
+    known_features,
+    note_features,
+    origin_of,
+    refuse_settings,
+    row_weights,
+    seed_of,
+)
+from setpoint.estimators.run_attributes import RegressorAttributes
+from setpoint.expressions import Expression, take_groups
+from setpoint.fit import storage
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import refuse_columns
-from setpoint.fit.regression.regression_comparison import kept_at
-from setpoint.fit.regression.regression_members import RealJob, RealMember, members_of
-from setpoint.fit.regression.regression_pipeline import fit_real
+from setpoint.fit.regression.regression_comparison import constraint_values
+from setpoint.fit.regression.regression_members import RegressionJob, RegressionMember, members_of
+from setpoint.fit.regression.regression_pipeline import RegressionRun, fit_regression
 from setpoint.fit.regression.regression_targets import columns_of, read_targets, real_task
-from setpoint.fit.storage import load_regressor, save_regressor
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, check
+from setpoint.goals import Goal, Task, check
+from setpoint.methods import Errors
 from setpoint.methods.table import trains_real_targets
 from setpoint.rules.goal_on_rows import GoalOnRows
+from setpoint.training.events import Listener
 
 logger = logging.getLogger("setpoint")
 
@@ -35,7 +47,7 @@ MODELS = ("auto", "linear", "trees", "mlp")
 METHODS = ("auto", "errors", "mse", "mae", "density")
 
 
-class GoalRegressor(RegressorMixin, BaseEstimator):
+class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
     """A regressor that is trained for a goal on its errors.
 
     Parameters
@@ -79,11 +91,13 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    comparison_ : RealComparison
+    run_ : RegressionRun
+        All that the fit gave, as one frozen record; the other attributes are read from it.
+    comparison_ : RegressionComparison
         What every member reached on the held rows, which was taken, what the goal bought.
     task_ : Task
         With the bins and groups that were used.
-    plan_ : RealPlan
+    plan_ : RegressionPlan
     notes_ : tuple of str
         What was chosen and why, and what a reader should know.
     history_ : list of dict
@@ -109,13 +123,13 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        goal: Any = "minimize mae",
-        model: Any = "auto",
-        method: Any = "auto",
-        random_state: Any = 0,
+        goal: str | Goal | Expression = "minimize mae",
+        model: str | nn.Module | BaseEstimator = "auto",
+        method: str | Errors = "auto",
+        random_state: int | np.random.RandomState | None = 0,
         *,
-        task: Any = None,
-        edges: Any = None,
+        task: Task | None = None,
+        edges: Sequence[float] | None = None,
         compare: bool = True,
         refit: bool | None = None,
         hidden: tuple[int, ...] = (128, 64),
@@ -126,7 +140,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float = 1e-4,
         device: str = "auto",
-        listener: Any = None,
+        listener: Listener | None = None,
     ) -> None:
         self.goal = goal
         self.model = model
@@ -168,8 +182,8 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
             The columns that the goal speaks of.
         """
         goal = Goal.of(self.goal)
-        self.seed_ = seed_of(self.random_state)
-        members, may = self._members()
+        seed = seed_of(self.random_state)
+        members, may = self._members(seed)
         rows = note_features(self, X)
         target = read_targets(y, rows)
         weight = _weights(sample_weight, rows)
@@ -179,36 +193,33 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         refuse_columns(goal, groups)
         task, notes = real_task(goal, self.task, self.edges, target, groups)
         check(goal, task)
-        given = X if hasattr(X, "iloc") else np.asarray(X)
-        forms = {m.form for m in members}
-        if given.ndim > 2:
-            forms = {"raw"}
-        encoder = Encoder.fit(given, np.arange(rows), target, weight, forms)
-        job = RealJob(
-            goal,
-            task,
-            encoder.encode(given),
-            target,
-            weight,
-            {name: groups[name] for name in goal.columns},
-            self.seed_,
-            str(device_of(self.device)),
+        table = X if hasattr(X, "iloc") else np.asarray(X)
+        forms = {"raw"} if table.ndim > 2 else {m.form for m in members}
+        encoder = Encoder.fit(table, np.arange(rows), target, weight, forms)
+        job = RegressionJob(
+            goal=goal,
+            task=task,
+            rows=encoder.encode(table),
+            target=target,
+            weight=weight,
+            groups={name: groups[name] for name in goal.columns},
+            seed=seed,
+            device=str(device_of(self.device)),
+            listener=self.listener,
         )
-        tell = self.listener or (lambda event: None)
-        done = fit_real(job, members, may, self.refit, tell)
-        self.encoder_, self.task_, self.made_ = encoder, task, done.made
-        self.comparison_, self.plan_, self.history_ = done.comparison, done.plan, done.history
         if weight is not None:
-            notes += ("the goal's figures count every row with its sample_weight",)
-        self.notes_ = (*notes, *done.notes, done.comparison.sentence)
-        self.certificate_, self.finished_ = None, done.finished
-        for note in self.notes_:
-            logger.info(note)
-        if not done.finished:
+            weighted = "the goal's figures count every row with its sample_weight"
+            notes += (Note(NoteCode.WEIGHTED, weighted),)
+        self.run_ = fit_regression(
+            job, members, may, self.refit, origin=origin_of(self, seed), notes=notes
+        )
+        for note in self.run_.notes:
+            logger.info(note.text)
+        if not self.run_.finished:
             raise KeyboardInterrupt("training was interrupted: the regressor holds the best so far")
         return self
 
-    def _members(self) -> tuple[list[RealMember], list[str]]:
+    def _members(self, seed: int) -> tuple[list[RegressionMember], list[str]]:
         """The members of the fit, and the names of those that may be taken."""
         usual = {"folds": None, "certify_size": None, "confidence": 0.95, "margin": 0.0}
         refuse_settings(
@@ -218,7 +229,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         for name in ("weight_decay", "learning_rate"):
             x = getattr(self, name)
             if x is not None and (not is_real(x) or x < 0 or (name == "learning_rate" and not x)):
-                raise KindError(f"{name}={x!r}: a positive number")
+                raise KindError("{argument}: a positive number", argument=Argument(name, x))
         if isinstance(method, str) and method not in METHODS:
             hint = did_you_mean(method, METHODS, f"choose from {listing(METHODS)}.")
             raise KindError("{argument}: {hint}", argument=Argument("method", method), hint=hint)
@@ -253,11 +264,17 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             final=0.05,
-            seed=self.seed_,
+            seed=seed,
             listener=self.listener,
         )
-        beside = bool(self.compare)
-        members = members_of(model, method, settings, tuple(self.hidden), self.dropout, beside)
+        members = members_of(
+            model,
+            method,
+            settings,
+            hidden=tuple(self.hidden),
+            dropout=self.dropout,
+            beside=bool(self.compare),
+        )
         if not named:
             return members, [m.name for m in members]
         way = method if isinstance(method, str) else method.name
@@ -267,14 +284,7 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions, (n,), in the units of the targets."""
-        check_is_fitted(self, "made_")
-        return self.made_.predict(self.encoder_.encode(known_features(self, X)))
-
-    @property
-    def model_(self) -> Any:
-        """The model taken, as its library knows it."""
-        check_is_fitted(self, "made_")
-        return self.made_.model.own
+        return self._run.predict(known_features(self, X))
 
     def evaluate(self, X: Any, y: Any, sample_weight: Any = None, group: Any = None) -> Evaluation:
         """The goal on other rows: its objective, and how each constraint stands.
@@ -288,19 +298,26 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         weight = _weights(sample_weight, len(predicted))
         columns = columns_of(self.task_, target, predicted, weight, groups)
         point = GoalOnRows.ground(goal, columns).judge(columns)
-        return Evaluation(goal, point.value, kept_at(goal, point), len(predicted))
+        return Evaluation(goal, point.value, constraint_values(goal, point), len(predicted))
 
     # --- files -----------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted regressor to a folder; no pickle."""
-        check_is_fitted(self, "made_")
-        save_regressor(self, path)
+        storage.save_regression(self._run, path)
+
+    @classmethod
+    def from_run(cls, run: RegressionRun) -> Self:
+        """The estimator of a fitted run, for example one that was read from a folder."""
+        return estimator_of(cls, run)
 
     @classmethod
     def load(
-        cls, path: Any, model: nn.Module | None = None, trusted: Sequence[str] = ()
-    ) -> GoalRegressor:
+        cls,
+        path: str | os.PathLike[str],
+        model: nn.Module | None = None,
+        trusted: Sequence[str] = (),
+    ) -> Self:
         """Read what :meth:`save` wrote; nothing in it is executed.
 
         Parameters
@@ -311,21 +328,13 @@ class GoalRegressor(RegressorMixin, BaseEstimator):
         trusted : sequence of str
             Types and functions in a scikit-learn model that you vouch for.
         """
-        return load_regressor(path, cls, model, trusted)
+        return cls.from_run(storage.load_regression(path, model, trusted))
 
 
 def _weights(sample_weight: Any, rows: int) -> np.ndarray | None:
-    """Weights of rows, checked; None where there are none."""
-    if sample_weight is None:
-        return None
-    weight = _check_sample_weight(sample_weight, np.zeros((rows, 1)), dtype=float)
-    if (weight < 0).any():
-        raise DataError(
-            "{argument} holds {weight:g}; weights are not negative",
-            argument=Name("sample_weight"),
-            weight=weight.min(),
-        )
-    if not weight.sum() > 0:
+    """Weights of rows, checked, at least one of them above zero; None where there are none."""
+    weight = row_weights(sample_weight, rows)
+    if weight is not None and not weight.sum() > 0:
         raise DataError(
             "{argument} sums to zero; at least one row must count", argument=Name("sample_weight")
         )

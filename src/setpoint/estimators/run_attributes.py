@@ -1,4 +1,4 @@
-"""The attributes of a fitted classifier, each read from the record of its fit."""
+"""The attributes of fitted estimators, each read from the record of the fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from setpoint.decisions import Certificate, Comparison, DecisionRule
 from setpoint.fit.class_labels import ClassLabels
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
-from setpoint.fit.run_record import FittedRun
+from setpoint.fit.regression.regression_comparison import RegressionComparison
+from setpoint.fit.regression.regression_pipeline import RegressionPlan, RegressionRun
+from setpoint.fit.run_record import ClassifierRun, FittedRun
 from setpoint.fit.stack import Stack
 from setpoint.goals import Task
 from setpoint.reports import Report
@@ -26,6 +28,43 @@ class RunAttributes:
     @property
     def _run(self) -> FittedRun:
         """The record of the fit; raises where there is none yet."""
+        check_is_fitted(self, "run_")
+        return self.run_
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What was chosen and why; ``run_.notes`` has the same with codes."""
+        return texts(self._run.notes)
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """One row per epoch of every network."""
+        return self._run.history
+
+    @property
+    def members_(self) -> dict[str, list[Model]]:
+        """The fitted models, by member, one of each fold."""
+        return dict(self._run.models)
+
+    @property
+    def model_(self) -> Any:
+        """The one model where there is one, as its library knows it; else all of them by member."""
+        models = self._run.all_models
+        return models[0].own if len(models) == 1 else self.members_
+
+    @property
+    def finished_(self) -> bool:
+        """False where it was interrupted."""
+        return self._run.finished
+
+
+class ClassifierAttributes(RunAttributes):
+    """Attributes of a fitted classifier."""
+
+    run_: ClassifierRun
+
+    @property
+    def _run(self) -> ClassifierRun:
         check_is_fitted(self, "run_")
         return self.run_
 
@@ -65,36 +104,41 @@ class RunAttributes:
         return self._run.plan
 
     @property
-    def notes_(self) -> tuple[str, ...]:
-        """What was chosen and why; ``run_.notes`` has the same with codes."""
-        return texts(self._run.notes)
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        """One row per epoch of every network."""
-        return self._run.history
-
-    @property
-    def members_(self) -> dict[str, list[Model]]:
-        """The fitted models, by member, one of each fold."""
-        return self._run.models
-
-    @property
     def stack_(self) -> Stack:
         """How members are weighed."""
         return self._run.stack
 
     @property
-    def model_(self) -> Any:
-        """The one model where there is one; else all of them by member."""
-        models = [m for several in self._run.models.values() for m in several]
-        return models[0].own if len(models) == 1 else self._run.models
-
-    @property
-    def finished_(self) -> bool:
-        """False where it was interrupted."""
-        return self._run.finished
-
-    @property
     def _labels(self) -> ClassLabels:
         return self._run.labels
+
+
+class RegressorAttributes(RunAttributes):
+    """Attributes of a fitted regressor."""
+
+    run_: RegressionRun
+
+    @property
+    def _run(self) -> RegressionRun:
+        check_is_fitted(self, "run_")
+        return self.run_
+
+    @property
+    def task_(self) -> Task:
+        """The task, with the bins and groups that were used."""
+        return self._run.task
+
+    @property
+    def comparison_(self) -> RegressionComparison:
+        """What every member reached on the held rows, and which was taken."""
+        return self._run.comparison
+
+    @property
+    def plan_(self) -> RegressionPlan:
+        """What the fit did."""
+        return self._run.plan
+
+    @property
+    def certificate_(self) -> None:
+        """None: errors have no upper bound, so no number of rows proves a bound on their mean."""
+        check_is_fitted(self, "run_")

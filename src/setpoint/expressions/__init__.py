@@ -25,7 +25,7 @@ from setpoint.expressions.parse import Parser
 from setpoint.expressions.ranking_curves import AtK, Auroc, Best, Curve, Ndcg, PrecisionOverRecall
 from setpoint.expressions.reductions import Over, Several
 from setpoint.expressions.rows.columns import Columns
-from setpoint.expressions.rows.domain import Domain
+from setpoint.expressions.rows.domain import Domain, Population
 from setpoint.expressions.rows.intake import take_groups, take_in, take_names, take_scores
 from setpoint.expressions.rows.row_events import Event, Label, Literal
 from setpoint.expressions.rows.task import Task
@@ -52,6 +52,7 @@ __all__ = [
     "Number",
     "Over",
     "Parser",
+    "Population",
     "Power",
     "PrecisionOverRecall",
     "Product",

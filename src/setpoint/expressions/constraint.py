@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint._core.arrays import both
@@ -72,6 +73,11 @@ class Constraint:
         """Left and right expression."""
         return self.left, self.right
 
+    @cached_property
+    def number(self) -> float | None:
+        """The bound, where the right side is a number; None where it is an expression."""
+        return None if self.right.needs() else float(self.right.read({}).value)
+
     def judge(self, env: Mapping[Any, Any]) -> ConstraintReading:
         """Read both sides; where either is undefined (an empty rate) it does not hold.
 
@@ -81,7 +87,8 @@ class Constraint:
         left, right = self.left.read(env), self.right.read(env)
         gap = left.value - right.value
         excess = -gap if self.op == ">=" else gap if self.op == "<=" else abs(gap)
-        if not self.right.needs() and abs(right.value) > 1:
-            excess = excess / abs(right.value)
+        scale = abs(self.number or 0.0)
+        if scale > 1:
+            excess = excess / scale
         defined = both(left.defined, right.defined)
         return ConstraintReading(left.value, excess, defined, both(defined, excess <= SLACK))

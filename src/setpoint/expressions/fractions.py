@@ -36,12 +36,11 @@ def fractions(ground: Expression) -> tuple[Fraction, ...] | None:
     Examples
     --------
     >>> import setpoint as sp
-    >>> from setpoint.expressions import Columns, Domain, Task
-    >>> import numpy as np
-    >>> nothing = Domain(Columns(Task(), np.zeros(0, bool)))
-    >>> len(fractions((1 - sp.fpr).expand(nothing)))
+    >>> from setpoint.expressions import Domain, Population, Task
+    >>> domain = Domain(Population(Task()))
+    >>> len(fractions((1 - sp.fpr).expand(domain)))
     2
-    >>> fractions(sp.mcc.expand(nothing)) is None
+    >>> fractions(sp.mcc.expand(domain)) is None
     True
     """
     form = linear(ground)

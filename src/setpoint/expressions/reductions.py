@@ -168,11 +168,11 @@ class Over(Expression):
                 "mcc, kappa and balanced_accuracy speak of one label; in a multilabel task say "
                 'macro(mcc) or mcc.of("label")'
             )
-        if self.how == "summed" and domain.columns.abstained is not None:
+        if self.how == "summed" and domain.abstains:
             raise GoalError(
                 "mcc and kappa are not defined where rows abstain; leave abstained= out"
             )
-        if self.how == "summed" and domain.columns.task.unknown is not None:
+        if self.how == "summed" and domain.task.unknown is not None:
             raise GoalError("mcc and kappa are not defined for rows of none of the classes")
 
     def _end(self) -> str:

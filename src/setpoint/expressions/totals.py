@@ -6,6 +6,7 @@ Total(q) = Σᵢ wᵢ qᵢ          Rate(q | e) = Total(q ∧ e) / Total(e)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from setpoint._core.arrays import namespace
@@ -64,10 +65,14 @@ class Total(Leaf):
 
     def key(self) -> tuple:
         """Written out, since every reading looks its totals up by it."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> tuple:
         return ("Total", self.event.key(), self.quantity)
 
     def __hash__(self) -> int:
-        return hash(self.key())
+        return hash(self._key)
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Total):

@@ -15,7 +15,7 @@ from setpoint.datasets import Parts
 from setpoint.fit.fold_models import Model
 from setpoint.fit.member_checkpoints import Workshop
 from setpoint.fit.members import FoldFit, Member
-from setpoint.fit.training_data import Encoded, FitProgress, Job
+from setpoint.fit.training_data import Data, Encoded, FitProgress, TrainingData
 
 
 @dataclass(eq=False)
@@ -34,7 +34,7 @@ class FittedMember:
     seconds : float
     """
 
-    member: Member
+    member: Member[Any]
     models: list[Model] = field(default_factory=list)
     outputs: np.ndarray = field(default_factory=lambda: np.zeros(0))
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -92,8 +92,8 @@ class Portfolio:
 
 
 def run_members(
-    job: Job,
-    members: Sequence[Member],
+    job: Data,
+    members: Sequence[Member[Data]],
     parts: Parts,
     workshop: Workshop | None = None,
     time_limit: float | None = None,
@@ -131,7 +131,7 @@ def run_members(
     return Portfolio(tuple(ran), tuple(notes), True, tuple(late))
 
 
-def _stopped(member: Member) -> Note:
+def _stopped(member: Member[Any]) -> Note:
     said = f"stopped by hand while fitting {member.name}"
     return Note(NoteCode.MEMBER_STOPPED, said, {"member": member.name})
 
@@ -143,7 +143,7 @@ def rows_mark(fit: np.ndarray, held: np.ndarray) -> str:
 
 
 def _run(
-    job: Job,
+    job: TrainingData,
     one: FittedMember,
     parts: Parts,
     workshop: Workshop | None,
@@ -161,7 +161,16 @@ def _run(
             ahead = one.seconds / len(one.models) * (folds - fold) if one.models else 0.0
             if began - start + ahead > limit:
                 return "late"
-        job.tell(FitProgress("fit", done + fold, total, one.name, fold + 1, folds))
+        job.tell(
+            FitProgress(
+                "fit",
+                what=one.name,
+                done=done + fold,
+                total=total,
+                fold=fold + 1,
+                folds=folds,
+            )
+        )
         found = None if workshop is None else workshop.find(one.name, settings, fold)
         if found is None:
             made = one.member.fit(job, fit, held, fold)

@@ -23,7 +23,7 @@ from torch import nn
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import read_json, write_bytes, write_text
-from setpoint.fit.scikit_members import classifier_scores
+from setpoint.fit.scikit_members import Classifier, classifier_scores
 from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.loop import evaluate_outputs
@@ -36,18 +36,18 @@ _OURS = ("sklearn", "lightgbm", "setpoint")
 
 
 class Predictor(Protocol):
-    """A fitted estimator of scikit-learn."""
+    """A fitted regressor of scikit-learn."""
 
     def predict(self, X: Any) -> Any:
-        """Classes or numbers of rows."""
+        """Numbers of rows."""
 
 
-def dumped(estimator: Predictor) -> bytes:
+def dumped(estimator: Predictor | Classifier) -> bytes:
     """An estimator of scikit-learn as bytes."""
     return _skops().dumps(estimator)
 
 
-def trusted_from(path: Path, trusted: Sequence[str]) -> Predictor:
+def trusted_from(path: Path, trusted: Sequence[str]) -> Any:
     """An estimator from skops; refused if it holds anything that nobody vouches for."""
     skops = _skops()
     try:
@@ -132,8 +132,8 @@ class Model(ABC):
     """
 
     kind: ClassVar[str]
-    form: ClassVar[str]
-    ending: ClassVar[str]
+    form: str
+    ending: str
     kinds: ClassVar[dict[str, type[Model]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -315,7 +315,7 @@ class ClassifierModel(Model):
     form = "raw"
     ending = "skops"
 
-    def __init__(self, classifier: Predictor, task: Task) -> None:
+    def __init__(self, classifier: Classifier, task: Task) -> None:
         self.classifier, self.task = classifier, task
 
     @property

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import nn
@@ -34,7 +36,7 @@ from setpoint.fit.network.goal_network import (
     fit_network,
 )
 from setpoint.fit.scikit_members import fit_classifier
-from setpoint.fit.training_data import Job
+from setpoint.fit.training_data import Data, Job, TrainingData
 from setpoint.goals import Task
 from setpoint.methods import Method
 
@@ -60,8 +62,8 @@ class FoldFit:
     finished: bool = True
 
 
-class Member(ABC):
-    """A kind of model, and how it is trained."""
+class Member(ABC, Generic[Data]):
+    """A kind of model, and how it is trained on data of its kind."""
 
     form: ClassVar[str]
 
@@ -71,7 +73,7 @@ class Member(ABC):
         """What it is called in plans and reports."""
 
     @abstractmethod
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(self, job: Data, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         """Fit on some rows; the held ones are scored afterwards, and may stop a network alone."""
 
     def seconds(self, rows: int, width: int) -> float:
@@ -84,7 +86,7 @@ class Member(ABC):
 
 
 @dataclass(frozen=True)
-class LinearMember(Member):
+class LinearMember(Member[Job]):
     """Logistic regression with a small ridge."""
 
     form = "numbers"
@@ -134,7 +136,7 @@ class LinearMember(Member):
 
 
 @dataclass(frozen=True)
-class TreesMember(Member):
+class TreesMember(Member[Job]):
     """Gradient-boosted trees of LightGBM on log-loss."""
 
     form = "codes"
@@ -160,44 +162,120 @@ class TreesMember(Member):
         return FoldFit(TreesModel(boosters, several), [])
 
     def _one(self, job: Job, fit: np.ndarray, y: np.ndarray) -> Any:
-        import lightgbm
-
         task = job.labels.task
         kind: dict[str, Any] = {"objective": "binary"}
         if task.kind == "multiclass":
             kind = {"objective": "multiclass", "num_class": len(job.labels.classes)}
-        settings = {
-            **kind,
-            "learning_rate": self.rate,
-            "num_leaves": self.leaves,
-            **(_EXTRA if self.extra else {}),
-            "num_threads": 0 if len(fit) >= MANY else 1,
-            "seed": job.seed,
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
+        kind |= {"learning_rate": self.rate, "num_leaves": self.leaves}
+        return boosted(
+            job, fit, y, job.weights(fit), self.trees, **kind, **(_EXTRA if self.extra else {})
+        )
+
+
+def boosted(
+    job: TrainingData,
+    rows: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    trees: int,
+    **settings: Any,
+) -> Any:
+    """A booster of LightGBM on some rows; the same rows and seed give the same one."""
+    import lightgbm
+
+    X = job.rows.rows("codes", rows)
+    settings |= {
+        "num_threads": 0 if len(rows) >= MANY else 1,
+        "seed": job.seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of levels that LightGBM merges
+        data = lightgbm.Dataset(
+            X,
+            label=y,
+            weight=weight,
+            feature_name=[f"x{j}" for j in range(X.shape[1])],
+            categorical_feature=list(job.categorical),
+            params={"verbosity": -1},
+            free_raw_data=True,
+        )
+        return lightgbm.train(settings, data, num_boost_round=trees)
+
+
+class NetworkBuilder:
+    """What networks of all targets share: how they are built, and their rows as tensors."""
+
+    model: str | nn.Module
+    hidden: tuple[int, ...]
+    dropout: float
+
+    @property
+    def model_name(self) -> str:
+        """Of a network of ours its kind, else the class of the module."""
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
+
+    def shape(self, inputs: int, outputs: int) -> dict[str, Any] | None:
+        """The numbers that make a network of ours; None of a module of the user's."""
+        if isinstance(self.model, nn.Module):
+            return None
+        return {
+            "model": self.model,
+            "inputs": inputs,
+            "outputs": outputs,
+            "hidden": list(self.hidden),
+            "dropout": self.dropout,
         }
-        X = job.rows.rows("codes", fit)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of levels that LightGBM merges
-            rows = lightgbm.Dataset(
-                X,
-                label=y,
-                weight=job.weights(fit),
-                feature_name=[f"x{j}" for j in range(X.shape[1])],
-                categorical_feature=list(job.categorical),
-                params={"verbosity": -1},
-                free_raw_data=True,
-            )
-            return lightgbm.train(settings, rows, num_boost_round=self.trees)
+
+    def builder(
+        self, shape: dict[str, Any] | None, seed: int, device: torch.device
+    ) -> Callable[[], nn.Module]:
+        """What makes the network anew, with the same weights each time."""
+
+        def build() -> nn.Module:
+            if shape is None:
+                return copy.deepcopy(self.model).to(device)  # type: ignore[union-attr]
+            with torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(seed)
+                return built(shape).to(device)
+
+        return build
+
+    def tensors(
+        self, job: TrainingData, task: Task, rows: np.ndarray, weight: np.ndarray | None
+    ) -> TensorRows:
+        """Some rows on the job's device; groups are those that the task names."""
+        device = device_of(job.device)
+        dtype = torch.float32
+        if isinstance(self.model, nn.Module):
+            dtype = next(self.model.parameters()).dtype
+        groups = {name: job.groups[name][rows] for name, _ in task.groups}
+        codes = {
+            name: torch.as_tensor(np.searchsorted(np.array(values), groups[name]), device=device)
+            for name, values in task.groups
+        }
+        return TensorRows(
+            torch.as_tensor(job.rows.rows("numbers", rows), dtype=dtype, device=device),
+            torch.as_tensor(job.target[rows], device=device),
+            None if weight is None else torch.as_tensor(weight, device=device),
+            codes,
+            groups,
+        )
+
+    def settled(self, module: nn.Module) -> nn.Module:
+        """A trained network as it is kept: on the host, those of ours in float64."""
+        module = module.cpu()
+        return (module if isinstance(self.model, nn.Module) else module.double()).eval()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Network(Member):
+class Network(NetworkBuilder, Member[Job]):
     """A network of ours, "linear" or "mlp", or a module of the user's, by any method."""
 
     form = "numbers"
-    model: Any
+    model: str | nn.Module
     method: Method
     settings: NetworkSettings
     hidden: tuple[int, ...] = (128, 64)
@@ -206,7 +284,7 @@ class Network(Member):
 
     @property
     def name(self) -> str:
-        own = self.model if isinstance(self.model, str) else type(self.model).__name__
+        own = self.model_name
         return f"{own} + {self.method.name}" if self.method.hints.goal_driven else own
 
     def seconds(self, rows: int, width: int) -> float:
@@ -216,79 +294,45 @@ class Network(Member):
         return self.method.hints.step_cost * (0.3 + steps * (1.6e-3 + 2e-5 * width))
 
     def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
-        task, named = _grouped(job, self.method.threshold_group)
-        device = device_of(job.device)
+        task = _grouped(job, self.method.threshold_group)
         if self.apart:
             inner = split(job.target[fit], INNER, job.seed + fold)
             fit, held = fit[inner.train], fit[inner.tune]
-        given = isinstance(self.model, nn.Module)
-        wide = next(self.model.parameters()).dtype if given else torch.float32
         mean = 1.0 if job.weight is None else max(float(job.weight.mean()), 1e-300)
 
         def part(rows: np.ndarray) -> TensorRows:
-            codes = {
-                name: torch.as_tensor(np.searchsorted(v, job.groups[name][rows]), device=device)
-                for name, v in named.items()
-            }
-            w = None if job.weight is None else job.weight[rows] / mean
-            return TensorRows(
-                torch.as_tensor(job.rows.rows("numbers", rows), dtype=wide, device=device),
-                torch.as_tensor(job.target[rows], device=device),
-                None if w is None else torch.as_tensor(w, dtype=torch.float32, device=device),
-                codes,
-                {name: job.groups[name][rows] for name in named},
-            )
+            weight = None if job.weight is None else (job.weight[rows] / mean).astype(np.float32)
+            return self.tensors(job, task, rows, weight)
 
         settings = replace(self.settings, seed=self.settings.seed + fold)
         if fold and settings.checkpoint is not None:
             settings = replace(settings, checkpoint=Path(settings.checkpoint) / f"fold-{fold}")
-        shape = None if given else self._shape(job)
-        found: Fitted = fit_network(
+        outputs = 1 if task.kind == "binary" else len(job.labels.classes)
+        shape = self.shape(job.rows.width, outputs)
+        trained: Fitted = fit_network(
             job.goal,
             task,
             self.method,
-            self._builder(shape, settings.seed, device),
+            self.builder(shape, settings.seed, device_of(job.device)),
             part(fit),
             part(held),
             settings,
         )
-        module = found.model.cpu()
-        module = (module if given else module.double()).eval()
-        model = NetworkModel(module, shape, found.loss.state_dict())
-        return FoldFit(model, found.history, found.notes, found.finished)
+        model = NetworkModel(self.settled(trained.model), shape, trained.loss.state_dict())
+        return FoldFit(model, trained.history, trained.notes, trained.finished)
 
     def __repr__(self) -> str:
         plain = replace(self.settings, listener=None, checkpoint=None)
         parts = (self.model, self.method, plain, self.hidden, self.dropout, self.apart)
         return f"Network{parts!r}"
 
-    def _shape(self, job: Job) -> dict[str, Any]:
-        task = job.labels.task
-        return {
-            "model": self.model,
-            "inputs": job.rows.width,
-            "outputs": 1 if task.kind == "binary" else len(job.labels.classes),
-            "hidden": list(self.hidden),
-            "dropout": self.dropout,
-        }
-
-    def _builder(self, shape: dict[str, Any] | None, seed: int, device: torch.device) -> Any:
-        def build() -> nn.Module:
-            if shape is None:
-                return copy.deepcopy(self.model).to(device)
-            with torch.random.fork_rng(devices=[]):
-                torch.default_generator.manual_seed(seed)
-                return built(shape).to(device)
-
-        return build
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GivenMember(Member):
+class GivenMember(Member[Job]):
     """A classifier of scikit-learn, or a pipeline, fitted on rows as they are."""
 
     form = "raw"
-    model: Any
+    model: BaseEstimator
     method: Method
 
     @property
@@ -316,7 +360,7 @@ class GivenMember(Member):
 
 
 @dataclass(frozen=True)
-class ScoresGiven(Member):
+class ScoresGiven(Member[Job]):
     """No model: the rows are the scores of one that was trained elsewhere."""
 
     form = "raw"
@@ -330,14 +374,13 @@ class ScoresGiven(Member):
         return FoldFit(ScoresModel(replace(job.labels.task, score=self.score)), [])
 
 
-def _grouped(job: Job, by: str | None) -> tuple[Task, dict[str, np.ndarray]]:
+def _grouped(job: Job, by: str | None) -> Task:
     """The task with the groups that the goal, or the method, speaks of, and their values."""
     task = job.labels.task
     names = {*job.goal.columns} | ({by} if by else set())
     if by is not None and by not in job.groups:
         raise KindError(f'by="{by}" is no group column of the rows; pass group={{"{by}": …}}')
-    named = {name: np.unique(job.groups[name]) for name in sorted(names)}
-    if named:
-        values = {name: v.tolist() for name, v in named.items()}
-        task = Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]
-    return task, named
+    values = {name: np.unique(job.groups[name]).tolist() for name in sorted(names)}
+    if not values:
+        return task
+    return Task(task.kind, task.positive, task.classes, groups=values)  # type: ignore[arg-type]

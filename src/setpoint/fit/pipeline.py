@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts, part
 from setpoint.decisions import DecisionRule
 from setpoint.decisions.outcome import Outcome
+from setpoint.expressions import Domain, take_in
 from setpoint.fit.cross_fitting import Portfolio, run_members
 from setpoint.fit.member_checkpoints import Workshop
 from setpoint.fit.members import ScoresGiven
@@ -28,14 +30,17 @@ from setpoint.fit.rule_and_proof import (
     extreme_note,
     figures_after,
     prove_rule,
+    ranks_only,
     remember_training,
     rule_on,
 )
 from setpoint.fit.run_checks import prospects, scored_rows, table_checks
-from setpoint.fit.run_record import FittedRun, RunOrigin, as_notes, versions
+from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
 from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
-from setpoint.goals import lower
+from setpoint.goals import Goal, lower
+from setpoint.rules.goal_on_rows import GoalOnRows
+from setpoint.rules.table import kind_for
 
 
 @dataclass(frozen=True)
@@ -76,9 +81,9 @@ def fit_goal(
     division: Division,
     *,
     origin: RunOrigin,
-    work: Any = None,
+    work: str | os.PathLike[str] | None = None,
     time_limit: float | None = None,
-) -> FittedRun:
+) -> ClassifierRun:
     """Part the rows, fit the members, conclude.
 
     Parameters
@@ -95,6 +100,7 @@ def fit_goal(
         Seconds after which no member is begun.
     """
     start = time.monotonic()
+    refuse_unmeant(job, asked.kind)
     recipe = asked.recipe(job.labels.task)
     size = division.certify_size
     independent = not division.repeats()
@@ -109,15 +115,15 @@ def fit_goal(
     recipe, encoder = _encoder(recipe, X, job, parts)
     job = replace(job, rows=encoder.encode(X))
     plan = FitPlan.of(asked.goal, recipe, parts, job.target, job.rows.width)
-    job.tell(Planned("plan", plan))
     mark = fingerprint_of(X, job.target)
+    job.tell(Planned("plan", plan, mark))
     key = "|".join([mark, str(asked.goal), str(job.seed), _surroundings(job, asked)])
     module = asked.model if isinstance(asked.model, nn.Module) else None
     shop = None if work is None else Workshop(work, key, job.labels.task, module)
     portfolio = run_members(job, recipe.members, parts, shop, time_limit)
     if not any(r.name in recipe.choice.main for r in portfolio.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
-    job.tell(FitProgress("conclude", 1, 1, "rule, proof, referee", 0, 0))
+    job.tell(FitProgress("conclude", what="rule, proof, referee", done=1, total=1))
     if not portfolio.finished:  # the certify rows are kept for the fit that goes on
         parts = replace(parts, certify=np.zeros(0, np.intp))
     choice = recipe.choice
@@ -160,7 +166,7 @@ def fit_goal(
     if job.weight is not None:
         weighted = "the goal's figures count every row with its sample_weight"
         notes = (Note(NoteCode.WEIGHTED, weighted), *notes)
-    return FittedRun(
+    return ClassifierRun(
         goal=asked.goal,
         origin=origin,
         labels=job.labels,
@@ -282,7 +288,21 @@ def fingerprint_of(X: Any, target: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def refuse_columns(goal: Any, groups: dict[str, np.ndarray]) -> None:
+def refuse_unmeant(job: Job, kind: str | None) -> None:
+    """Raise before anything is fitted where the goal names groups or classes that no row has."""
+    task, rows, goal = job.labels.task, len(job.target), lower(job.goal)
+    several = len(task.classes or ())
+    scores = np.zeros((rows, several) if several else rows)
+    labels = job.labels.named(job.target)
+    columns = take_in(task, labels, scores=scores, group=job.groups or None).on_host()
+    if ranks_only(goal):  # the ranking is judged, and no rule is looked for
+        goal.objective.expand(Domain(columns))
+        return
+    kind_for(goal, task.kind, kind)
+    GoalOnRows.ground(goal, columns)
+
+
+def refuse_columns(goal: Goal, groups: dict[str, np.ndarray]) -> None:
     """Raise where the goal speaks of a column that is not there."""
     for column in goal.columns:
         if column not in groups:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from torch import nn
 
-from setpoint._core.errors import Argument, FileError, KindError
+from setpoint._core.errors import Argument, KindError
+from setpoint._core.json_codec import Record
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
 from setpoint.fit.members import (
@@ -23,10 +25,11 @@ from setpoint.fit.members import (
 )
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
-from setpoint.fit.stack import FOR_REFEREE
+from setpoint.fit.stack import ALWAYS, FOR_REFEREE
 from setpoint.goals import Goal, Task, lower
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
+from setpoint.rules.table import needs_group
 from setpoint.training.events import TrainingEvent
 
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
@@ -100,8 +103,8 @@ class FitRequest:
     """What a fit is asked for; see :class:`setpoint.GoalClassifier` for each word."""
 
     goal: Goal
-    model: Any
-    method: Any
+    model: str | nn.Module | BaseEstimator | ScoresGiven
+    method: str | Method
     kind: str | None
     effort: Effort
     folds: int | None
@@ -165,11 +168,11 @@ class FitRequest:
         main: Member = (
             self._network(self.model, chosen)
             if isinstance(self.model, str | nn.Module)
-            else GivenMember(self.model, chosen)
+            else GivenMember(cast("BaseEstimator", self.model), chosen)
         )
         members, why, plain, notes = [main], ["the model"], (main.name,), ()
         if self.compare and chosen.hints.goal_driven and isinstance(main, Network):
-            same = self._network(self.model, CrossEntropy(), beside=True)
+            same = self._network(main.model, CrossEntropy(), beside=True)
             members.append(same)
             plain = (same.name,)
         if self.compare and self.table:
@@ -186,7 +189,7 @@ class FitRequest:
     def _chosen(self) -> Method:
         chosen = method("cross-entropy" if self.method == "auto" else self.method)
         by = chosen.threshold_group
-        if by is not None and self.kind != "per-group":
+        if by is not None and not needs_group(self.kind):
             raise KindError(
                 "{method} with {argument} trains a threshold for each group, which has to be known "
                 "when a decision is made: say so, {way}",
@@ -227,7 +230,7 @@ class FitRequest:
         )
         return Network(model, by, settings, self.hidden, self.dropout, apart=True)
 
-    def _network(self, model: Any, by: Method, beside: bool = False) -> Network:
+    def _network(self, model: str | nn.Module, by: Method, beside: bool = False) -> Network:
         pace = 10.0 if isinstance(model, str) and model == "linear" else 1.0
         settings = replace(self.settings, pace=pace)
         if self._folds(False) > 1:  # folds are kept whole, each in its own file
@@ -244,7 +247,7 @@ class FitRequest:
         )
 
 
-def _beside(checkpoint: Any) -> Any:
+def _beside(checkpoint: str | os.PathLike[str] | None) -> str | None:
     return None if checkpoint is None else os.path.join(checkpoint, "baseline")
 
 
@@ -253,10 +256,11 @@ class Planned(TrainingEvent):
     """The plan is made, and nothing has been fitted yet."""
 
     plan: FitPlan
+    fingerprint: str  #: of cells and labels
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class FitPlan(Record):
     """What a fit is about to do.
 
     Attributes
@@ -323,37 +327,11 @@ class FitPlan:
         return "\n".join(self.lines())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        return {
-            "goal": str(self.goal),
-            "rows": {name: list(pair) for name, pair in self.rows.items()},
-            "members": [list(pair) for pair in self.members],
-            "folds": self.folds,
-            "how": self.how,
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_json(cls, data: Any) -> FitPlan:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            return cls(
-                Goal.parse(data["goal"]),
-                {
-                    str(k): (int(n), p if p is None else int(p))
-                    for k, (n, p) in data["rows"].items()
-                },
-                tuple((str(a), str(b)) for a, b in data["members"]),
-                int(data["folds"]),
-                str(data["how"]),
-                float(data["seconds"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileError(f"this plan is damaged: {error!r}") from error
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 _LABEL = 9  #: width of the column of labels
-_USUAL = ("always", FOR_REFEREE, "the model")
+_USUAL = (ALWAYS, FOR_REFEREE, "the model")
 
 
 def counts_of(parts: Parts, target: np.ndarray) -> dict[str, tuple[int, int | None]]:

@@ -31,10 +31,13 @@ from setpoint.expressions import AtK, Columns
 from setpoint.fit.out_of_fold import OutOfFold
 from setpoint.fit.stack import Stack
 from setpoint.goals import Goal, Task, symmetric
-from setpoint.rules.decision_rule import declared, groups_of
-from setpoint.rules.one_threshold import quick_point
-from setpoint.rules.rule import OperatingPoint, with_decisions
-from setpoint.rules.table import choose, kind_for, refuse_one_class
+from setpoint.rules.class_offsets import ClassOffsets
+from setpoint.rules.decision_rule import choose, declared, groups_of
+from setpoint.rules.goal_on_rows import refuse_one_class
+from setpoint.rules.one_threshold import OneThreshold, quick_point
+from setpoint.rules.rule import RuleSearch
+from setpoint.rules.table import kind_for
+from setpoint.rules.threshold_blocks import LabelThresholds
 
 # The operating point of a fitted model, from the tune rows.
 
@@ -63,12 +66,11 @@ def choose_rule(
         )
         rule = _usual(goal, columns.task, columns.size, value)
         return replace(rule, chosen_on=Fingerprint.of(columns)), (note,)
-    kind = kind_for(goal, columns.task.kind, kind)
+    search = RuleSearch(rule=kind_for(goal, columns.task.kind, kind), seed=seed)
     refuse_one_class(columns)
     if not goal.constraints or margin == 0:
-        return _plainest(goal, tune_columns(goal, columns, kind, seed=seed), columns), ()
-    by = next(iter(columns.groups)) if kind == "per-group" and len(columns.groups) == 1 else None
-    rule, share = cautious(goal, columns, kind, by=by, seed=seed, margin=margin)
+        return _plainest(goal, tune_columns(goal, columns, search), columns), ()
+    rule, share = cautious(goal, columns, search, margin=margin)
     notes = ()
     if share < 1:
         left = "no margin" if share == 0 else "less than the margin asked for"
@@ -90,12 +92,11 @@ def _plainest(goal: Goal, rule: DecisionRule, columns: Columns) -> DecisionRule:
     is better is so by less than two standard errors, 2 √(v (1 − v) / n): with probabilities ½ is
     where such goals belong, and a threshold that a few rows have moved is noise.
     """
-    zeros = (0.0,) * np.shape(columns.scores)[-1]
-    plain = {"threshold": {"threshold": 0.5}, "offsets": {"offsets": zeros}}
-    if rule.kind not in plain or rule.task.score != "probability" or goal.constraints:
+    plain = rule.point.plain()
+    if plain is None or rule.task.score != "probability" or goal.constraints:
         return rule
-    usual = replace(rule, **plain[rule.kind])
-    value = evaluate_columns(usual, with_decisions(usual, columns)).value
+    usual = replace(rule, point=plain)
+    value = evaluate_columns(usual, usual.decided_columns(columns)).value
     if value is None or rule.value is None:
         return rule
     inside = min(max(abs(rule.value), 0.0), 1.0)
@@ -105,15 +106,14 @@ def _plainest(goal: Goal, rule: DecisionRule, columns: Columns) -> DecisionRule:
 
 
 def _usual(goal: Goal, task: Task, rows: int, value: float | None) -> DecisionRule:
-    found = {"goal": goal, "task": task, "feasible": True, "value": value, "rows": rows}
-    if task.kind == "binary":
-        half = 0.5 if task.score == "probability" else 0.0
-        return DecisionRule(kind="threshold", threshold=half, **found)
     labels = task.classes or ()
-    if task.kind == "multiclass":
-        return DecisionRule(kind="offsets", offsets=(0.0,) * len(labels), **found)
-    cuts = tuple((label, 0.5) for label in labels)
-    return DecisionRule(kind="per-label", thresholds=cuts, **found)
+    if task.kind == "binary":
+        point = OneThreshold(task=task, threshold=0.5 if task.score == "probability" else 0.0)
+    elif task.kind == "multiclass":
+        point = ClassOffsets(task=task, offsets=(0.0,) * len(labels))
+    else:
+        point = LabelThresholds(task=task, thresholds=tuple((label, 0.5) for label in labels))
+    return DecisionRule(point=point, goal=goal, feasible=True, value=value, rows=rows)
 
 
 PORTFOLIO = "portfolio"
@@ -198,9 +198,7 @@ def choose_stack(held: OutOfFold) -> StackChoice:
         gap = bout.difference("single", PORTFOLIO)
         if gap.merit > bout.error("single", PORTFOLIO):
             why = f"{trees} alone is better than the stack here."
-            return _stack_choice(
-                held, trees, (trees,), why=why, left_out=left_out, notes=notes
-            )
+            return _stack_choice(held, trees, (trees,), why=why, left_out=left_out, notes=notes)
     return _stack_choice(held, PORTFOLIO, members, left_out=left_out, notes=notes)
 
 
@@ -235,7 +233,7 @@ def _verdicts(held: OutOfFold, chosen: StackChoice, proof: Proof) -> dict[str, s
         stack, task = held.stacked((member,)), held.task_of((member,))
         rule, _ = rule_on(held, held.scores(stack), task, margin=0)
         columns = held.columns(held.parts.certify, stack.scores(proof.outputs, task), task)
-        columns = with_decisions(rule, columns)
+        columns = rule.decided_columns(columns)
         certificate = certify_columns(held.goal, rule, columns, 1 - held.choice.confidence)
         verdicts[label] = certificate.verdict
     return verdicts
@@ -251,17 +249,18 @@ def _entrant(held: OutOfFold, name: str, members: Sequence[str], margin: float) 
     return Entrant(name, decided, words)
 
 
-def _chooser(held: OutOfFold, margin: float) -> Callable[[Columns], OperatingPoint]:
+def _chooser(held: OutOfFold, margin: float) -> Callable[[Columns], DecisionRule]:
     goal, job = held.goal, held.job
     kind = kind_for(goal, held.task.kind, held.choice.kind)
-    if kind == "offsets" and len(held.task.classes or ()) > _MANY_CLASSES:
-        kind = "argmax"
-    by = next(iter(job.groups)) if kind == "per-group" and job.groups else None
+    if len(held.task.classes or ()) > _MANY_CLASSES:
+        kind = kind.quick_kind()
+    by = next(iter(job.groups)) if kind.needs_group and job.groups else None
+    search = RuleSearch(rule=kind, by=by, seed=job.seed)
 
-    def rule_of(columns: Columns) -> OperatingPoint:
+    def rule_of(columns: Columns) -> DecisionRule:
         if margin == 0:
-            return choose(goal, columns, kind, by, None, job.seed)
-        rule, _ = cautious(goal, columns, kind, by=by, seed=job.seed, margin=margin)
+            return choose(goal, columns, search)
+        rule, _ = cautious(goal, columns, search, margin=margin)
         return rule
 
     return rule_of
@@ -334,19 +333,15 @@ def prove_rule(
     )
 
 
-def figures_after(
-    held: OutOfFold, chosen: StackChoice, rule: DecisionRule, tried: Proof
-) -> Proof:
+def figures_after(held: OutOfFold, chosen: StackChoice, rule: DecisionRule, tried: Proof) -> Proof:
     """Out-of-fold figures of a rule, after a proof that failed gave its rows back to training."""
     assert tried.certificate is not None
-    columns = with_decisions(rule, held.columns(held.rows, chosen.scores))
+    columns = rule.decided_columns(held.columns(held.rows, chosen.scores))
     columns = replace(columns, task=declared(held.goal, columns, (rule.groups,)))
     rows = Fingerprint.of(columns)
-    figures = examine(held.goal, rule, columns, rows, 1 - held.choice.confidence)
+    figures = examine(held.goal, rule.point, columns, rows, 1 - held.choice.confidence)
     why = (
-        "a rule was proven, and cost more than it may"
-        if tried.too_costly
-        else "no rule was proven"
+        "a rule was proven, and cost more than it may" if tried.too_costly else "no rule was proven"
     )
     words = (finding.account() for finding in tried.certificate.findings)
     tested = f"on {tried.rows:,} rows that nothing had seen, before they were used: "
@@ -369,15 +364,14 @@ def _proven(
     goal = held.goal
     delta = 1 - held.choice.confidence
     columns = held.columns(held.parts.certify, scores)
-    provable = goal.constraints and rule.kind != "top-k" and held.job.weight is None
+    provable = goal.constraints and not rule.point.no_proof and held.job.weight is None
     notes: tuple[Note, ...] = ()
     reason = "Nothing was proven on these rows"
     if provable and independent and not held.parts.shared:
         refuse_one_class(columns)
         reference = held.columns(held.rows, chosen.scores)
-        best = prove_columns(
-            goal, columns, reference, delta, rule.kind, rule.by, seed=held.job.seed
-        )
+        search = RuleSearch(rule=type(rule.point), by=rule.by, seed=held.job.seed)
+        best = prove_columns(goal, columns, reference, delta, search)
         if best.certificate is not None and best.proven:
             cost, words = _proof_cost(goal, reference, rule, best)
             if cost <= held.choice.proof_price:
@@ -391,7 +385,7 @@ def _proven(
                 f"{held.choice.proof_price:g} allows; set the proof price to 1 to take it"
             )
             notes = (Note(NoteCode.PROOF_TOO_COSTLY, text, {"cost": cost}),)
-    figures = certify_columns(goal, rule, with_decisions(rule, columns), delta)
+    figures = certify_columns(goal, rule, rule.decided_columns(columns), delta)
     words = _FIGURES.format(reason) if independent else _TOGETHER
     return rule, as_figures(figures, words) if goal.constraints else figures, notes
 
@@ -400,9 +394,7 @@ def _proof_cost(
     goal: Goal, columns: Columns, rule: DecisionRule, proven: DecisionRule
 ) -> tuple[float, str]:
     """What a proven rule gives up of the objective out of fold, in its units, and in words."""
-    ours, theirs = (
-        evaluate_columns(r, with_decisions(r, columns)).value for r in (rule, proven)
-    )
+    ours, theirs = (evaluate_columns(r, r.decided_columns(columns)).value for r in (rule, proven))
     if ours is None:
         return 0.0, ""
     low, high = goal.objective.interval()
@@ -432,13 +424,11 @@ def remember_training(held: OutOfFold, chosen: StackChoice, rule: DecisionRule) 
     rule.touched.append(Fingerprint.of(held.columns(rows, held.scores_of(chosen.stack, rows))))
 
 
-def extreme_note(
-    held: OutOfFold, chosen: StackChoice, rule: DecisionRule
-) -> tuple[Note, ...]:
+def extreme_note(held: OutOfFold, chosen: StackChoice, rule: DecisionRule) -> tuple[Note, ...]:
     """A note on a rule that decides nearly nobody or nearly everybody, which a goal may allow."""
-    if held.task.kind != "binary" or rule.kind not in ("threshold", "per-group"):
+    if held.task.kind != "binary" or rule.point.may_abstain or not rule.point.row_by_row:
         return ()
-    by = {"group": held.groups(held.rows)} if rule.kind == "per-group" else {}
+    by = {"group": held.groups(held.rows)} if rule.point.needs_group else {}
     share = float(np.mean(np.asarray(rule.decide(chosen.scores, **by))))
     if ALIKE < share < 1 - ALIKE:
         return ()

@@ -86,7 +86,7 @@ def prospects(
     scored : sequence of ScoredRows
         Certify rows, where there are any, then out-of-fold rows.
     """
-    if not goal.constraints or rule.kind == "top-k":
+    if not goal.constraints or rule.point.no_proof:
         return None, None, ()
     out_of_fold = scored[-1]
     rows = out_of_fold.y, out_of_fold.scores

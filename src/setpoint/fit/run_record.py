@@ -1,4 +1,4 @@
-"""`FittedRun`: what a fit gives, one frozen record for estimator, storage, report, command line."""
+"""What a fit gives: one frozen record for estimator, storage, report and command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class RunOrigin:
     Attributes
     ----------
     settings : dict
-        Parameters of :class:`setpoint.GoalClassifier` by name, the seed as ``random_state``.
+        Parameters of the estimator by name, the seed as ``random_state``.
     n_features : int
     feature_names : tuple of str, optional
     source : str, optional
@@ -69,11 +69,42 @@ class FittedRun:
         As it was asked.
     origin : RunOrigin
         Settings, and the names of the table, its features and its label.
-    labels : ClassLabels
     encoder : Encoder
-    plan : FitPlan
     models : dict
-        By member of the stack, a fitted model of each fold.
+        By member that decides, a fitted model of each fold.
+    notes : tuple of Note
+    history : list of dict
+        One row per epoch of every network.
+    finished : bool
+        False where it was stopped before its plan was done.
+    """
+
+    goal: Goal
+    origin: RunOrigin
+    encoder: Encoder
+    models: Mapping[str, list[Model]]
+    notes: tuple[Note, ...]
+    history: list[dict[str, Any]]
+    finished: bool
+
+    @property
+    def all_models(self) -> list[Model]:
+        """The fitted models of all members and folds."""
+        return [model for several in self.models.values() for model in several]
+
+    def noted(self, *notes: Note) -> Self:
+        """The same run with more to know."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassifierRun(FittedRun):
+    """A fit on classes, whose rule decides and is proven.
+
+    Attributes
+    ----------
+    labels : ClassLabels
+    plan : FitPlan
     members : tuple of MemberOutcome
         Every member of the plan and what became of it.
     stack : Stack
@@ -82,16 +113,11 @@ class FittedRun:
     comparison : Comparison or None
     outcome : Outcome
         Whether the goal is met, and with proof.
-    notes : tuple of Note
-    history : list of dict
-        One row per epoch of every network.
     fingerprint : str
         Of cells and labels.
     seconds : float
     versions : dict
         Of Python and the packages.
-    finished : bool
-        False where it was stopped before its plan was done.
     rows : int
     parts : Parts or None
         None, as the attributes below, of a run that was read from a folder.
@@ -107,24 +133,17 @@ class FittedRun:
         Of the table and its parts.
     """
 
-    goal: Goal
-    origin: RunOrigin
     labels: ClassLabels
-    encoder: Encoder
     plan: FitPlan
-    models: dict[str, list[Model]]
     members: tuple[MemberOutcome, ...]
     stack: Stack
     rule: DecisionRule
     certificate: Certificate | None
     comparison: Comparison | None
     outcome: Outcome
-    notes: tuple[Note, ...]
-    history: list[dict[str, Any]]
     fingerprint: str
     seconds: float
     versions: dict[str, str]
-    finished: bool
     rows: int = 0
     parts: Parts | None = None
     counts: Mapping[str, tuple[int, int | None]] | None = None
@@ -134,11 +153,7 @@ class FittedRun:
     checks: tuple[Check, ...] = ()
     saved_report: Report | None = None  #: of a run that was read from a folder
 
-    def noted(self, *notes: Note) -> FittedRun:
-        """The same run with more to know."""
-        return replace(self, notes=(*self.notes, *notes))
-
-    def named(self, *, source: str, target: str, usage: tuple[str, ...]) -> FittedRun:
+    def named(self, *, source: str, target: str, usage: tuple[str, ...]) -> Self:
         """The same run with the names of its file and label, and three lines on how to use it."""
         return replace(self, origin=replace(self.origin, source=source, target=target, usage=usage))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import has_fit_parameter
 
@@ -25,17 +25,29 @@ from setpoint.training.scored_rows import labelled
 FOLDS = 5
 
 
+class Classifier(Protocol):
+    """A fitted classifier of scikit-learn; one of the two kinds of scores is enough."""
+
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes."""
+
+
 def fit_classifier(
     goal: Goal,
     labels: ClassLabels,
-    model: Any,
+    model: BaseEstimator,
     method: Method,
     rows: Callable[[np.ndarray], Any],
     codes: np.ndarray,
     weight: np.ndarray | None,
     parts: Split,
     seed: int,
-) -> tuple[Any, tuple[str, ...]]:
+) -> tuple[Classifier, tuple[str, ...]]:
     """A classifier fitted on the train rows, with the goal's costs if they help on the tune rows.
 
     Parameters
@@ -55,7 +67,7 @@ def fit_classifier(
         one = fitted(train[fold], None if w is None else w[fold])
         return classifier_scores(one, rows(train[held]), labels.task)
 
-    def rank(one: Any) -> tuple[float, ...]:
+    def rank(one: Classifier) -> tuple[float, ...]:
         columns = take_in(
             labels.task,
             labels.named(codes[parts.tune]),
@@ -74,7 +86,7 @@ def fit_classifier(
     return plain, (f"{note}; the plain fit was as good on the tune rows and is kept",)
 
 
-def classifier_scores(model: Any, X: Any, task: Task) -> np.ndarray:
+def classifier_scores(model: Classifier, X: Any, task: Task) -> np.ndarray:
     """Probabilities where a classifier has them, else its decision function."""
     if hasattr(model, "predict_proba"):
         p = np.asarray(model.predict_proba(X), dtype=np.float64)
@@ -97,7 +109,9 @@ def _placed(scores: np.ndarray, known: np.ndarray, task: Task, absent: float) ->
     return placed
 
 
-def _refuse(goal: Goal, task: Task, model: Any, method: Method, weight: Any) -> None:
+def _refuse(
+    goal: Goal, task: Task, model: BaseEstimator, method: Method, weight: np.ndarray | None
+) -> None:
     name, takes = type(model).__name__, has_fit_parameter(model, "sample_weight")
     if task.kind == "multilabel":
         raise KindError("a classifier of scikit-learn is taken for one label per row here")

@@ -19,19 +19,24 @@ import numpy as np
 
 from setpoint._core import scipy_special as special
 from setpoint._core.errors import FileError
+from setpoint._core.json_codec import Record
 from setpoint.goals import Task
 
 _FAR = 30.0  #: logits are cut here, so that one sure mistake does not rule the fit
 
 
 @dataclass(frozen=True)
-class Stack:
+class Stack(Record):
     """Weights of members, and the constant; "raw" for one member whose outputs are no logits."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
     bias: tuple[float, ...]
     raw: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.names or len(self.names) != len(self.weights):
+            raise FileError("this stack is damaged: a weight for each member is needed")
 
     @classmethod
     def alone(cls, name: str, raw: bool = False) -> Stack:
@@ -52,27 +57,6 @@ class Stack:
         z = parts[0][1] if alone else sum(w * np.clip(x, -_FAR, _FAR) for w, x in parts)
         z = np.asarray(z) + (self.bias[0] if len(self.bias) == 1 else np.array(self.bias))
         return special.softmax(z, 1) if task.kind == "multiclass" else special.expit(z)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        return {
-            "names": list(self.names),
-            "weights": list(self.weights),
-            "bias": list(self.bias),
-            "raw": self.raw,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Stack:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            names, weights, bias = (tuple(data[k]) for k in ("names", "weights", "bias"))
-            made = cls(names, tuple(map(float, weights)), tuple(map(float, bias)), data["raw"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileError(f"this stack is damaged: {error!r}") from error
-        if len(names) != len(weights) or not names:
-            raise FileError("this stack is damaged: a weight for each member is needed")
-        return made
 
 
 def fit_stack(
@@ -131,8 +115,9 @@ def fit_stack(
 # What became of each member of a plan; here, as a command reads it without loading a model.
 
 
-#: Why a member is in a plan that nothing is decided by.
-FOR_REFEREE = "for the referee"
+#: Why a member is in a plan: without a special reason, and for the comparison alone. These two are
+#: roles that a run folder names, and everything else is a reason in words.
+ALWAYS, FOR_REFEREE = "always", "for the referee"
 
 
 class MemberFate(StrEnum):
@@ -149,7 +134,7 @@ class MemberFate(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemberOutcome:
+class MemberOutcome(Record):
     """One member of the plan and what became of it.
 
     Attributes
@@ -166,15 +151,6 @@ class MemberOutcome:
     weight: float | None
     fate: MemberFate
     reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**vars(self), "fate": str(self.fate)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> MemberOutcome:
-        """Read what :meth:`to_json` wrote."""
-        return cls(**{**data, "fate": MemberFate(data["fate"])})
 
 
 def read_outcomes(record: Mapping[str, Any]) -> tuple[MemberOutcome, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from setpoint._core.errors import KindError
+from setpoint._core.progress import Progress
 from setpoint.datasets import Codes, Features, Schema
 from setpoint.fit.class_labels import ClassLabels
 from setpoint.goals import Goal
@@ -18,16 +19,24 @@ SOME = 8_192  #: rows of a large table that are encoded at once, to be scored
 LARGE = 20_000  #: rows from which encoding anew is cheaper than holding all of it
 
 
-@dataclass(frozen=True)
-class FitProgress(TrainingEvent):
-    """A step of a fit: ``done`` of ``total`` fits, and what is going on."""
+@dataclass(frozen=True, kw_only=True)
+class FitProgress(Progress, TrainingEvent):
+    """A step of a fit: ``done`` of ``total`` fits, and the member that is fitted."""
 
-    done: int
-    total: int
-    member: str
-    fold: int
-    folds: int
+    fold: int = 0
+    folds: int = 0
     best: str = ""
+
+    @property
+    def member(self) -> str:
+        """The member that is fitted."""
+        return self.what
+
+    def words(self) -> str:
+        """The member, its fold, and the best model so far."""
+        fold = f", fold {self.fold}/{self.folds}" if self.folds > 1 else ""
+        best = f", best {self.best}" if self.best else ""
+        return f"{self.member}{fold}{best}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,30 +120,26 @@ class Encoded:
         return whole if rows is None else whole[rows]
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What the members of one fit share.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingData:
+    """What the members of one fit share, whatever their targets are.
 
     Attributes
     ----------
     goal : Goal
-    labels : Labels
     rows : Encoded
         All rows.
     target : numpy.ndarray
-        (n,) codes of the classes, or an (n, L) matrix.
+        (n,), or an (n, L) matrix of labels.
     weight : numpy.ndarray or None
     groups : dict
         Columns that the goal speaks of.
     seed : int
     device : str
-    categorical : tuple of int
-        Columns of the codes that are levels.
     listener : callable or None
     """
 
     goal: Goal
-    labels: ClassLabels
     rows: Encoded
     target: np.ndarray
     weight: np.ndarray | None = None
@@ -157,6 +162,17 @@ class Job:
         """Tell whoever listens."""
         if self.listener is not None:
             self.listener(event)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Job(TrainingData):
+    """Rows whose targets are codes of classes, or a 0/1 matrix of labels."""
+
+    labels: ClassLabels
+
+
+#: the data that a member is fitted on
+Data = TypeVar("Data", bound=TrainingData)
 
 
 def taken(X: Any, rows: np.ndarray) -> Any:

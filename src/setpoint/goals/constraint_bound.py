@@ -46,8 +46,8 @@ class ConstraintBound:
         left, right = constraint.sides
         if constraint.op == "==":
             return cls(constraint, abs(left - right), "<=", 0.0)
-        if not right.needs():
-            return cls(constraint, left, constraint.op, float(right.read({}).value))
+        if constraint.number is not None:
+            return cls(constraint, left, constraint.op, constraint.number)
         if not left.needs():
             turned = {">=": "<=", "<=": ">="}[constraint.op]
             return cls(constraint, right, turned, float(left.read({}).value))

@@ -146,8 +146,10 @@ class Goal:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Goal:
-        """Read what :meth:`to_json` wrote."""
+    def from_json(cls, data: Mapping[str, Any] | str) -> Goal:
+        """Read what :meth:`to_json` wrote, or the goal as text."""
+        if isinstance(data, str):
+            return cls.parse(data)
         try:
             constraints = tuple(_read_constraint(text) for text in data["constraints"])
             return cls(data["sense"], metric(data["objective"]), constraints)

@@ -107,9 +107,7 @@ class Costs(Method):
             raise KindError(f"multipliers holds {len(start)} numbers for {m} constraints")
         return start
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def at_threshold(

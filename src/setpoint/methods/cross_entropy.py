@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, where, total
+from setpoint._core.arrays import SMALL, inverse, is_tensor, tally, total, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import numbers
 from setpoint.goals import Goal, Task
@@ -98,9 +98,7 @@ class CrossEntropy(Method):
         ready(self, goal, task)
         return CrossEntropyProgram(Cells(replace(task, groups=())), goal, self.class_weight)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         del multipliers
         raise KindError("cross-entropy pursues no goal of its own; tune a threshold and evaluate")
 
@@ -133,7 +131,9 @@ class CrossEntropyProgram(StreamProgram):
         self, cells: Cells, goal: Goal, class_weight: str | Sequence[float] | None
     ) -> None:
         super().__init__()
-        self.cells, self.goal, self.kind = cells, goal, class_weight
+        self.cells = cells
+        self.goal = goal
+        self.kind = class_weight
         self.shape = (1, cells.labels * cells.side)
         self.register_buffer("start", torch.zeros(0), persistent=False)
         u = torch.ones(cells.labels, cells.side)

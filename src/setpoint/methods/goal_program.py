@@ -1,4 +1,4 @@
-"""What the programs of all goals share: cells, a base loss, the sentences they may have to say."""
+"""Base of the programs of all goals: cells, a base loss, the sentences they may have to say."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from setpoint.methods.confusion.batch import (
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.programs import Priced, StreamProgram
 
-#: a class with a smaller share of the rows is rare
-RARE = 0.1
+RARE = 0.1  #: a class with a smaller share of the rows is rare
 
 
 class GoalProgram(StreamProgram):
@@ -41,7 +40,8 @@ class GoalProgram(StreamProgram):
 
     def __init__(self, lowered: Any, reader: Any, start: Any) -> None:
         super().__init__()
-        self.lowered, self.reader = lowered, reader
+        self.lowered = lowered
+        self.reader = reader
         object.__setattr__(self, "_reader", reader)  # found without the search through submodules
         self.cells: Cells = lowered.cells
         self._classes = self.cells.columns.classes

@@ -138,8 +138,11 @@ class TwoSteps(nn.Module):
         self, tables: int, surrogate: Surrogate | None, sharpness: float, points: int, moves: bool
     ) -> None:
         super().__init__()
-        self.tables, self.surrogate, self.sharpness = tables, surrogate, sharpness
-        self.points, self.moves = points, moves
+        self.tables = tables
+        self.surrogate = surrogate
+        self.sharpness = sharpness
+        self.points = points
+        self.moves = moves
         self.count = points * (3 if moves else 2)  #: soft, exact and, if they move, slopes
         self.register_buffer("thresholds", torch.zeros(points), persistent=moves)
 
@@ -299,9 +302,7 @@ class Lagrangian(Method):
         kind = TrainedThresholdsProgram if moves else LagrangianProgram
         return kind(lowered, reader, self, goal, aim)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
@@ -327,8 +328,11 @@ class LagrangianProgram(MixedProgram):
         equal = tuple(bool(x) for x in lowered.host.equal) * reader.points
         chosen = method.mover(aim is not None) if equal else Additive()
         super().__init__(lowered, reader, chosen.start(equal), method.cross_entropy)
-        self.points, self.aim, self.goal = reader.points, aim, goal
-        self.equal, self.dual = equal, chosen
+        self.points = reader.points
+        self.aim = aim
+        self.goal = goal
+        self.equal = equal
+        self.dual = chosen
         # multipliers are those of a mean over points, weights those of its sum: they share 1
         self.unit = 1 if isinstance(chosen, Additive) else self.points
         self.judged = Lowered(lowered.goal, lowered.cells, clear=False)
@@ -437,4 +441,3 @@ def _is_point(goal: Goal) -> bool:
     """Whether the objective is a metric at its best threshold."""
     body = unnamed(goal.objective)
     return isinstance(body, Best)
-

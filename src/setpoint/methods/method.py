@@ -90,9 +90,7 @@ class Method(ABC):
         return self.refusal(goal, task) is None
 
     @abstractmethod
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         """What a program came to, in the user's units."""
 
     # --- how it is trained -----------------------------------------------------------------------

@@ -469,4 +469,3 @@ def _taken(
     if target.is_floating_point():
         scores = scores + 0.0 * target  # a target of NaN is no negative: let it be seen
     return scores, target > 0, None if weight is None else weight.detach().reshape(n)
-

@@ -82,9 +82,7 @@ class Pairwise(Method):
         ready(self, goal, task)
         return PairwiseProgram(Cells(Task.binary(task.positive)), _curve(goal), self)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         raise KindError("a pairwise loss keeps no totals of the goal; evaluate auroc on rows")
 
 
@@ -115,7 +113,9 @@ class PairwiseProgram(GathersRows, StreamProgram):
 
     def __init__(self, cells: Cells, leaf: Any, method: Pairwise) -> None:
         super().__init__()
-        self.cells, self.leaf, self.method = cells, leaf, method
+        self.cells = cells
+        self.leaf = leaf
+        self.method = method
         self.shape = (1, 2)
         self.register_buffer("start", torch.zeros(0), persistent=False)
 

@@ -1,4 +1,4 @@
-"""What "auto" stands for: the members of a portfolio, each with the reason why it enters.
+"""Members of a portfolio, which is what "auto" stands for, each with the reason why it enters.
 
 Linear, trees and mlp on cross-entropy are always there: out-of-fold and stacked they were better
 than any one of them on every goal of the study behind the defaults, while metric-driven training

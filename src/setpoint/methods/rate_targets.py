@@ -123,9 +123,9 @@ def extreme(constraint: Constraint) -> bool:
     >>> [extreme(c) for c in goal.constraints]
     [True, False]
     """
-    if constraint.right.needs():
+    bound = constraint.number
+    if bound is None:
         return False
-    bound = float(constraint.right.read({}).value)
     low, high = constraint.left.interval()
     room = high - bound if constraint.op == ">=" else bound - low
     return room <= EXTREME + 1e-12

@@ -59,7 +59,9 @@ class Area(nn.Module):
 
     def __init__(self, goal: Goal, cells: Cells) -> None:
         super().__init__()
-        self.goal, self.cells, self.offset = goal, cells, 1.0
+        self.goal = goal
+        self.cells = cells
+        self.offset = 1.0
         self.constraints: list[str] = []
 
     def read(self, cells: Any) -> tuple[Any, Any]:
@@ -197,9 +199,7 @@ class SoftSet(Method):
             reader = SoftSteps(shape, thresholds, tables, temperature)
         return SoftSetProgram(lowered, reader, self)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         return recovered(program, totals, multipliers)
 
     def schedule(self, goal: Goal, task: Task, size: FitSize) -> tuple[Phase, ...]:
@@ -215,7 +215,8 @@ class SoftSetProgram(MixedProgram):
     def __init__(self, lowered: Any, reader: Any, method: SoftSet) -> None:
         start = [min(1.0, method.penalty)] * len(lowered.constraints)
         super().__init__(lowered, reader, start, method.cross_entropy)
-        self.rate, self.penalty = float(method.rate), float(method.penalty)
+        self.rate = float(method.rate)
+        self.penalty = float(method.penalty)
         self._offset = lowered.offset
         self.steepness = 2.0
         self._few = lowered.few if reader.count == 1 and isinstance(lowered, Lowered) else None

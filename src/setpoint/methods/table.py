@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from setpoint._core.errors import KindError
 from setpoint._core.options import choice
@@ -40,13 +40,14 @@ def method(x: Any, **options: Any) -> Method:
     if isinstance(x, type) and issubclass(x, Method):
         raise KindError(f"method={x.__name__} is a class: make one, {x.__name__}()")
     choice("method", x, METHODS)
-    options_of = METHODS[x].__dataclass_fields__  # type: ignore[attr-defined]
+    name_of_method = cast("str", x)  # choice has refused all else
+    options_of = METHODS[name_of_method].__dataclass_fields__  # type: ignore[attr-defined]
     for name in options:
         if name not in options_of:
             otherwise = f"it has {listing(options_of)}" if options_of else "it has none"
             hint = did_you_mean(name, options_of, otherwise)
             raise KindError(f'method="{x}" has no option "{name}": {hint}')
-    return METHODS[x](**options)
+    return METHODS[name_of_method](**options)
 
 
 def trains_real_targets(x: Any) -> bool:

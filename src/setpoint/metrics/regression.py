@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from setpoint.expressions import Ratio, Spread, Total
+from setpoint.expressions.rows.columns import ABSOLUTE_ERROR
 from setpoint.expressions.value_intervals import NONNEGATIVE
 from setpoint.metrics.definition import HIGHER, LOWER, MetricDefinition, metric
 
 _ONLY = ("regression",)
 _squared = Total(quantity="squared error")
 
-mae = metric("mae", Ratio(Total(quantity="absolute error"), Total()), LOWER, NONNEGATIVE, (), _ONLY)
+mae = metric("mae", Ratio(Total(quantity=ABSOLUTE_ERROR), Total()), LOWER, NONNEGATIVE, (), _ONLY)
 mse = metric("mse", Ratio(_squared, Total()), LOWER, NONNEGATIVE, (), _ONLY)
 rmse = metric("rmse", mse**0.5, LOWER, NONNEGATIVE, (), _ONLY)
 r2 = metric("r2", 1 - Ratio(_squared, Spread(), empty=1.0), HIGHER, (float("-inf"), 1.0), (), _ONLY)

@@ -220,13 +220,13 @@ def _payoffs(violations: Any, equal: Equal) -> Any:
 
 def _folded(weights: Any, equal: Equal) -> Any:
     """(m,) from the weights of v and of −v."""
-    m, seen, parts = len(equal), 0, []
+    m, equations, parts = len(equal), 0, []
     if not any(equal):
         return weights
     for j, e in enumerate(equal):
         part = weights[j : j + 1]
         if e:
-            part = part - weights[m + seen : m + seen + 1]
-            seen += 1
+            part = part - weights[m + equations : m + equations + 1]
+            equations += 1
         parts.append(part)
     return join(parts, 0)

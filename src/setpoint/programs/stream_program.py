@@ -154,9 +154,11 @@ class TracksThresholds(ABC):
 
     def refresh(self, rows: Any, exchange: Exchange | None) -> None:
         """Set them anew from many rows at once, whose outputs were made in evaluation mode."""
+        del rows, exchange
 
     def follow(self, outputs: Tensor, exchange: Exchange | None) -> None:
         """Move them by what the optimiser's step did to the outputs of the last batch."""
+        del outputs, exchange
 
     def shown(self) -> dict[str, Any]:
         """What a history should show of them."""

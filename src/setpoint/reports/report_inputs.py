@@ -1,17 +1,18 @@
-"""What a report is made of: scored rows in their role, and facts about the run as plain data."""
+"""Inputs of a report: scored rows in their role, and facts about the run as plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from setpoint._core.errors import KindError
+from setpoint._core.json_codec import Record
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
-from setpoint.rules.rule import applied
+from setpoint.rules.decision_rule import applied
 
 CERTIFY, OUT_OF_FOLD = "certify", "out-of-fold"
 TASKS = ("binary", "multiclass", "multilabel")
@@ -57,7 +58,7 @@ class ScoredRows:
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class RunFacts(Record):
     """What was fitted on what.
 
     Attributes
@@ -97,10 +98,6 @@ class RunFacts:
     usage: tuple[str, ...]
     seconds: float
     finished: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 class Diagnosed(Protocol):

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
+from setpoint._core.json_codec import Record
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.outcome import Outcome
 from setpoint.goals import Goal
 from setpoint.reports.sections.key_figures import OBJECTIVE, KeyFigure
 from setpoint.reports.wording import Words, percent, sentence, signed
 from setpoint.rules.certificate import NOT_PROVEN, REFUTED, Finding
+
+
+@dataclass(frozen=True)
+class VerdictSection(Record):
+    """How the run ended, one sentence that needs no statistics, one that does."""
+
+    status: Outcome
+    headline: str
+    detail: str
 
 
 def verdict(
@@ -21,7 +31,7 @@ def verdict(
     fresh: bool,
     words: Words,
     finished: bool,
-) -> dict[str, Any]:
+) -> VerdictSection:
     """Status, headline and detail.
 
     Parameters
@@ -50,20 +60,16 @@ def verdict(
     }[outcome](asked, rule, certificate)
     if not finished:
         detail += " The run was stopped before its plan was done: this is the best so far."
-    return {
-        "status": str(outcome),
-        "headline": headline,
-        "detail": " ".join(filter(None, [detail, reached])),
-    }
+    return VerdictSection(outcome, headline, " ".join(filter(None, [detail, reached])))
 
 
 def _limits(goal: Goal) -> list[tuple[str, str, float]]:
     limits = []
     for c in goal.constraints:
-        if c.right.needs():
+        if c.number is None:
             limits.append((f"{c.left} - ({c.right})", c.op, 0.0))
         else:
-            limits.append((str(c.left), c.op, float(c.right.read({}).value)))
+            limits.append((str(c.left), c.op, c.number))
     return limits
 
 
@@ -71,12 +77,12 @@ def _reached(figures: Sequence[KeyFigure], fresh: bool, words: Words) -> str:
     objective = next((f for f in figures if f.role == OBJECTIVE and f.value is not None), None)
     if objective is None or objective.value is None:
         return ""
-    told = words.figure(objective.name, objective.value)
+    clause = words.figure(objective.name, objective.value)
     if objective.low is not None and objective.high is not None:
-        shown = percent if told.count("%") else "{:.4g}".format
-        told += f" (95% interval {shown(objective.low)} to {shown(objective.high)})"
+        shown = percent if clause.count("%") else "{:.4g}".format
+        clause += f" (95% interval {shown(objective.low)} to {shown(objective.high)})"
     where = "" if fresh else " on rows that also helped to choose the rule"
-    return sentence(told + where)
+    return sentence(clause + where)
 
 
 def _proven(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
@@ -129,8 +135,7 @@ def _refuted(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple
 def _not_feasible(asked: str, rule: DecisionRule, proof: Certificate | None) -> tuple[str, str]:
     return (
         f"What was asked is out of reach with this model: {asked}.",
-        f"On the {rule.rows:,} rows it was chosen on, "
-        f"{signed(rule.account())}",
+        f"On the {rule.rows:,} rows it was chosen on, {signed(rule.account())}",
     )
 
 

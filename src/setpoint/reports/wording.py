@@ -108,11 +108,11 @@ def labelled(lines: Iterable[str]) -> list[tuple[str, str]]:
     >>> labelled(["binding   precision >= 0.7", "          and fpr <= 0.1", "Done."])
     [('binding', 'precision ≥ 0.7'), ('', 'and fpr ≤ 0.1'), ('', 'Done.')]
     """
-    found = []
+    pairs = []
     for line in lines:
         *label, words = re.split(r"\s{2,}", line.strip(), maxsplit=1)
-        found.append((label[0] if label else "", signed(words)))
-    return found
+        pairs.append((label[0] if label else "", signed(words)))
+    return pairs
 
 
 def sentence(*clauses: str) -> str:

@@ -78,7 +78,7 @@ class Compared:
         Means that are infinite are told apart by the number of images met exactly, then by the
         mean of the others.
         """
-        keys = {name: _standing(found.psnr) for name, found in self.evaluations.items()}
+        keys = {name: _standing(scores.psnr) for name, scores in self.evaluations.items()}
         return sorted(keys, key=lambda name: keys[name], reverse=True)
 
     def lead(self) -> tuple[float, float | None] | None:
@@ -92,16 +92,17 @@ class Compared:
     def table(self) -> list[dict[str, Any]]:
         """One row a method: figures as (mean, standard error), None where there are none."""
         rows = []
-        for name, found in self.restored.items():
+        for name, restored in self.restored.items():
             scored = self.evaluations.get(name)
-            figures = scored.summary() if scored else {"residual": mean_and_error(found.residual)}
+            residual = mean_and_error(restored.residual)
+            figures = scored.summary() if scored else {"residual": residual}
             rows.append(
                 {
                     "method": name,
                     **{key: figures.get(key) for key in COLUMNS},
-                    "seconds": found.seconds,
-                    "seconds_per_image": found.seconds / len(found.image),
-                    "status": found.status,
+                    "seconds": restored.seconds,
+                    "seconds_per_image": restored.seconds / len(restored.image),
+                    "status": restored.status,
                 }
             )
         return rows
@@ -140,14 +141,14 @@ class Compared:
 
     def sentences(self) -> list[str]:
         """Figures of every method, then the verdict, then what could not be used."""
-        told = [
+        sentences = [
             str(self.evaluations[name])
             if name in self.evaluations
-            else f"{name}: residual {float(found.residual.double().mean()):.4g}."
-            for name, found in self.restored.items()
+            else f"{name}: residual {float(restored.residual.double().mean()):.4g}."
+            for name, restored in self.restored.items()
         ]
         failed = [f"{name} could not be used: {why}" for name, why in self.failed.items()]
-        return [*told, self.verdict(), *failed]
+        return [*sentences, self.verdict(), *failed]
 
     def plot(self, names: Sequence[str] = (), count: int = 8) -> Any:
         """The contact sheet as a matplotlib figure: truth, measurement, every method."""
@@ -166,17 +167,17 @@ class Compared:
         ----------
         folder : path
             A new one, or with ``force`` one that this wrote before.
-        setting : Setting, optional
+        setting : RestorationSetting, optional
             What was asked, in words for the record.
         """
         if setting is None:
-            found = next(iter(self.restored.values()))
-            digits = len(str(len(found.image) - 1))
-            names = tuple(f"{at:0{digits}d}" for at in range(len(found.image)))
+            first = next(iter(self.restored.values()))
+            digits = len(str(len(first.image) - 1))
+            names = tuple(f"{at:0{digits}d}" for at in range(len(first.image)))
             noise = "unknown" if self.noise is None else str(self.noise)
-            shape = " × ".join(map(str, found.shape))
+            shape = " × ".join(map(str, first.shape))
             setting = RestorationSetting(
-                "a tensor", repr(found.operator), f"images of {shape}", noise, names
+                "a tensor", repr(first.operator), f"images of {shape}", noise, names
             )
         return write_folder(self, setting, Path(folder), force)
 
@@ -238,16 +239,16 @@ def compare(
     strange = [key for key in options or {} if key not in names]
     if strange:
         raise KindError(f'options= names "{strange[0]}", which is none of {listing(names, 20)}.')
-    given = {name: _options(name, training, iterations, options) for name in names}
+    options_of = {name: _options(name, training, iterations, options) for name in names}
     if truth is not None:
         _check_truth(truth, y, prior)
-    kept = trail if truth is not None else 0
+    trail_step = trail if truth is not None else 0
     restored: dict[str, Restored] = {}
     failed: dict[str, str] = {}
     first: SetpointError | None = None
     stopped = False
     for name in names:
-        told = None if callback is None else _named(callback, name)
+        listener = None if callback is None else _named(callback, name)
         try:
             restored[name] = restore(
                 y,
@@ -256,9 +257,9 @@ def compare(
                 noise=noise,
                 method=name,
                 seed=seed,
-                trail=kept,
-                callback=told,
-                **given[name],
+                trail=trail_step,
+                callback=listener,
+                **options_of[name],
             )
         except SetpointError as error:
             failed[name], first = str(error), first or error
@@ -280,7 +281,14 @@ def compare(
     )
     shown = None if truth is None else torch.as_tensor(truth)
     return Compared(
-        restored, scores, failed, torch.as_tensor(y), shown, noise, stopped, tuple(names)
+        restored=restored,
+        evaluations=scores,
+        failed=failed,
+        measurement=torch.as_tensor(y),
+        truth=shown,
+        noise=noise,
+        stopped=stopped,
+        asked=tuple(names),
     )
 
 
@@ -331,18 +339,20 @@ def _options(
     options: Mapping[str, Mapping[str, Any]] | None,
 ) -> dict[str, Any]:
     """What a method is called with: its own options, and the shared ones that it knows."""
-    known = inspect.signature(METHODS[name]).parameters
+    parameters = inspect.signature(METHODS[name]).parameters
     shared = {"training": training, "iterations": iterations}
-    made = {key: value for key, value in shared.items() if value is not None and key in known}
+    common = {
+        key: value for key, value in shared.items() if value is not None and key in parameters
+    }
     own = dict((options or {}).get(name, {}))
     checked_options(name, METHODS[name], own)
-    if "training" in known and {**made, **own}.get("training") is None:
+    if "training" in parameters and {**common, **own}.get("training") is None:
         raise DataError(
             '"{name}" looks among training images: give them as {way}.',
             name=name,
             way=Spelling("training=", "--training FILE"),
         )
-    return made | own
+    return common | own
 
 
 def _named(callback: Callable[..., Any], name: str) -> Callable[..., Any]:

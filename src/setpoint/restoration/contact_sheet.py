@@ -73,19 +73,20 @@ def plot_sheet(compared: Compared, names: Sequence[str] = (), count: int = SHOWN
 def panels(compared: Compared, at: int) -> list[Panel]:
     """The pictures of one image, from left to right."""
     box = drawn_range(compared)
-    made = [measured(compared, at, box)]
+    pictures = [measured(compared, at, box)]
     if compared.truth is not None:
-        made.insert(0, Panel("truth", "", as_shades(to_numpy(compared.truth[at]), box)))
-    for name, found in compared.restored.items():
+        pictures.insert(0, Panel("truth", "", as_shades(to_numpy(compared.truth[at]), box)))
+    for name, restored in compared.restored.items():
         scored = compared.evaluations.get(name)
-        residual = f"residual {float(found.residual[at]):.3g}"
-        said = f"{float(scored.psnr[at]):.2f} dB" if scored else residual
-        made.append(Panel(name, said, as_shades(to_numpy(found.image[at]), box)))
-        kernel = kernel_of(found)
+        residual = f"residual {float(restored.residual[at]):.3g}"
+        label = f"{float(scored.psnr[at]):.2f} dB" if scored else residual
+        pictures.append(Panel(name, label, as_shades(to_numpy(restored.image[at]), box)))
+        kernel = kernel_of(restored)
         if kernel is not None:
             shown = kernel[min(at, len(kernel) - 1)]
-            made.append(Panel(f"{name}: kernel", "its sum is 1", as_shades(shown, _spread(shown))))
-    return made
+            shades = as_shades(shown, _spread(shown))
+            pictures.append(Panel(f"{name}: kernel", "its sum is 1", shades))
+    return pictures
 
 
 def measured(compared: Compared, at: int, box: Range) -> Panel:
@@ -123,17 +124,17 @@ def drawn_range(compared: Compared) -> Range:
     low, high = compared.range
     if np.isfinite([low, high]).all():
         return low, high
-    images = [to_numpy(found.image) for found in compared.restored.values()]
+    images = [to_numpy(restored.image) for restored in compared.restored.values()]
     return _spread(np.stack(images))
 
 
-def kernel_of(found: Any) -> np.ndarray | None:
+def kernel_of(restored: Any) -> np.ndarray | None:
     """Estimated kernels (B, 1, h, w) of a blind operator that can show them."""
-    kernel = getattr(found.operator, "kernel", None)
-    if found.unknowns is None or not callable(kernel):
+    kernel = getattr(restored.operator, "kernel", None)
+    if restored.unknowns is None or not callable(kernel):
         return None
-    made = to_numpy(torch.as_tensor(kernel(found.unknowns)).detach())
-    return made.reshape(-1, 1, *made.shape[-2:])
+    values = to_numpy(torch.as_tensor(kernel(restored.unknowns)).detach())
+    return values.reshape(-1, 1, *values.shape[-2:])
 
 
 def _spread(values: np.ndarray) -> Range:

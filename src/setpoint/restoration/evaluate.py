@@ -73,16 +73,16 @@ class RestorationEvaluation:
         return {name: mean_and_error(x) for name, x in columns.items() if x is not None}
 
     def __str__(self) -> str:
-        told = {name: _told(*pair) for name, pair in self.summary().items()}
+        figures = {name: _told(*pair) for name, pair in self.summary().items()}
         many = "1 image" if self.images == 1 else f"{self.images:,} images"
-        said = f"{self.method}, {many}: PSNR {told['psnr']} dB"
-        said += f", SSIM {told['ssim']}" if "ssim" in told else ""
-        said += f", residual {told['residual']}"
-        said += f", distance to the manifold {told['manifold']}" if "manifold" in told else ""
-        if "oracle_psnr" in told:
-            also = f", SSIM {told['oracle_ssim']}" if "oracle_ssim" in told else ""
-            said += f"; oracle (picked by the truth): PSNR {told['oracle_psnr']} dB{also}"
-        return f"{said}."
+        text = f"{self.method}, {many}: PSNR {figures['psnr']} dB"
+        text += f", SSIM {figures['ssim']}" if "ssim" in figures else ""
+        text += f", residual {figures['residual']}"
+        text += f", distance to the manifold {figures['manifold']}" if "manifold" in figures else ""
+        if "oracle_psnr" in figures:
+            also = f", SSIM {figures['oracle_ssim']}" if "oracle_ssim" in figures else ""
+            text += f"; oracle (picked by the truth): PSNR {figures['oracle_psnr']} dB{also}"
+        return f"{text}."
 
 
 def evaluate(
@@ -111,7 +111,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation
+    RestorationEvaluation
     """
     box = restored.range if range is None else range
     image = restored.image
@@ -121,28 +121,36 @@ def evaluate(
             f"the truth has shape {tuple(truth.shape)}, and {tuple(image.shape)} was restored."
         )
     truth = truth.to(image.device)
-    found = psnr(image, truth, box)
+    decibels = psnr(image, truth, box)
     alike = ssim(image, truth, box) if min(image.shape[-2:]) >= SMALLEST else None
-    best, best_alike, step = _oracle(restored, truth, box, found, alike)
+    best, best_alike, step = _oracle(restored, truth, box, decibels, alike)
     distance = None
     if getattr(prior, "denoise", None) is not None:
         sigma = NEARBY * (box[1] - box[0]) if sigma is None else sigma
         distance = manifold_distance(image, prior, sigma)
     residual = restored.residual.detach().double()
     return RestorationEvaluation(
-        restored.method, found, alike, residual, best, best_alike, step, distance, restored.seconds
+        method=restored.method,
+        psnr=decibels,
+        ssim=alike,
+        residual=residual,
+        oracle_psnr=best,
+        oracle_ssim=best_alike,
+        oracle_step=step,
+        manifold=distance,
+        seconds=restored.seconds,
     )
 
 
 def _oracle(
-    restored: Restored, truth: Tensor, box: Range, found: Tensor, alike: Tensor | None
+    restored: Restored, truth: Tensor, box: Range, decibels: Tensor, alike: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """The best PSNR and SSIM over the trail and the selected image, and the step of the former."""
     trail = restored.trail
     if trail is None:
         return None, None, None
-    best, best_alike = found.clone(), None if alike is None else alike.clone()
-    step = restored.chosen.to(found.device).clone()
+    best, best_alike = decibels.clone(), None if alike is None else alike.clone()
+    step = restored.chosen.to(decibels.device).clone()
     for at, image in zip(restored.trail_steps, trail, strict=True):
         image = image.to(truth)
         value = psnr(image, truth, box)

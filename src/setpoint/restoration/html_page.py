@@ -75,8 +75,8 @@ def pair(value: Any, digits: int) -> str:
     if value is None:
         return "–"
     mean, error = value
-    said = mean if isinstance(mean, str) else f"{mean:.{digits}f}"
-    return f"{said} ± {error:.{digits}f}" if isinstance(error, float) else said
+    text = mean if isinstance(mean, str) else f"{mean:.{digits}f}"
+    return f"{text} ± {error:.{digits}f}" if isinstance(error, float) else text
 
 
 def at_four(value: Any) -> str:
@@ -89,5 +89,7 @@ def _template() -> Any:
     import jinja2
 
     text = (resources.files("setpoint.restoration") / "templates" / _TEMPLATE).read_text("utf-8")
-    made = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    return made.from_string(text)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    return environment.from_string(text)

@@ -68,13 +68,13 @@ class Pictures:
         return ((self.values.astype(np.float64) - low) * factor + box[0]).astype(np.float32)
 
     def _as_they_stand(self, box: Range, stated: Range | None) -> np.ndarray:
-        known = self.range or stated
-        if known is not None:
+        declared = self.range or stated
+        if declared is not None:
             raise DataError(
                 "{source} has the range {known}, and the prior's, {box}, has no ends to bring it "
                 "to: give floats in the prior's own units, as .npy or .npz, and {way}.",
                 source=self.source,
-                known=_said(known),
+                known=_said(declared),
                 box=_said(box),
                 way=Spelling("state no range", "leave --range out"),
             )
@@ -92,8 +92,8 @@ class Pictures:
                 argument=Name("range"),
                 stated=_said(stated),
             )
-        found = self.range or stated
-        if found is None:
+        declared = self.range or stated
+        if declared is None:
             low, high = self.values.min(), self.values.max()
             raise DataError(
                 "{source} holds {dtype} from {low:g} to {high:g}, which does not say what black "
@@ -104,7 +104,7 @@ class Pictures:
                 high=high,
                 way=Spelling("state the range", "state it: --range LOW,HIGH"),
             )
-        return found
+        return declared
 
 
 def read_pictures(
@@ -169,8 +169,8 @@ def read_png(path: Path, grey: bool = False) -> tuple[np.ndarray, Range]:
             if mode in ("RGBA", "LA", "PA") or "transparency" in file.info:
                 raise FileError(f'"{path}" is transparent in places; save it without alpha.')
             deep = mode in ("I", "I;16", "I;16B")
-            made = file if deep else file.convert("L" if mode in ("1", "L") else "RGB")
-            values = np.asarray(made)
+            picture = file if deep else file.convert("L" if mode in ("1", "L") else "RGB")
+            values = np.asarray(picture)
     except FileError:
         raise
     except (*_UNREAD, SyntaxError) as error:
@@ -282,18 +282,18 @@ def _shaped(
             raise DataError(
                 f"{source} has shape {shape}; (images, channels, height, width) is due."
             )
-        made = values
+        images = values
     elif shape[-len(expected) :] == expected and values.ndim in (len(expected), len(expected) + 1):
-        made = values.reshape(-1, *expected)
+        images = values.reshape(-1, *expected)
     elif len(expected) == 3:
-        made = _rearranged(values, expected)
+        images = _rearranged(values, expected)
     else:
-        made = None
-    if made is None:
+        images = None
+    if images is None:
         raise _unlike(shape, expected, source)
-    if not len(made):
+    if not len(images):
         raise DataError(f"{source} holds no image.")
-    return np.ascontiguousarray(made[:first])
+    return np.ascontiguousarray(images[:first])
 
 
 def _rearranged(values: np.ndarray, expected: Shape) -> np.ndarray | None:

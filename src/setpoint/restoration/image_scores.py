@@ -1,4 +1,4 @@
-"""How near a restored image is to the truth, and how near to what a prior makes.
+"""Distances of a restored image from the truth, and from what a prior makes.
 
 A score needs the truth, which no method is shown: scores are taken afterwards, never inside.
 """

@@ -1,4 +1,4 @@
-"""What a restoration found, and how."""
+"""Record of a restoration: the images, and how each was found."""
 
 from __future__ import annotations
 

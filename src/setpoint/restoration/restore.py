@@ -97,9 +97,9 @@ def restore(
     [[[[1.0, 0.5], [-0.5, -1.0]]]]
     """
     if method not in METHODS:
-        known = did_you_mean(method, METHODS, f"say one of {', '.join(METHODS)}")
+        hint = did_you_mean(method, METHODS, f"say one of {', '.join(METHODS)}")
         raise DataError(
-            "{argument} is not known; {known}", argument=Argument("method", method), known=known
+            "{argument} is not known; {known}", argument=Argument("method", method), known=hint
         )
     run = METHODS[method]
     checked_options(method, run, options)

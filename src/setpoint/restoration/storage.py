@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from setpoint._core.arrays import to_numpy
 from setpoint._core.files import claim_folder, png_of, replacing_folder
+from setpoint._core.json_codec import to_json
 from setpoint.restoration.contact_sheet import drawn_range, kernel_of, plot_sheet
 from setpoint.restoration.html_page import page_of
 from setpoint.restoration.image_files import as_png
@@ -67,21 +66,26 @@ class RestorationSetting:
 
 
 def as_json(compared: Compared, setting: RestorationSetting) -> dict[str, Any]:
-    """The record as plain data."""
-    return {
+    """The record as plain data; infinite figures (a perfect PSNR) as the word "inf"."""
+    record = {
         "format": "setpoint-restoration-1",
-        **{key: value for key, value in asdict(setting).items() if key not in ("names", "notes")},
-        "notes": list(setting.notes),
-        "range": [_plain(end) for end in compared.range],
+        "source": setting.source,
+        "operator": setting.operator,
+        "prior": setting.prior,
+        "noise": setting.noise,
+        "seed": setting.seed,
+        "notes": setting.notes,
+        "range": compared.range,
         "images": len(setting.names),
         "stopped": compared.stopped,
-        "asked": list(compared.asked),
+        "asked": compared.asked,
         "best": compared.best,
         "verdict": compared.verdict(),
         "oracle": "oracle figures pick the iterate by the truth; they are no results",
         "methods": [_method(compared, row, setting.names) for row in compared.table()],
-        "failed": dict(compared.failed),
+        "failed": compared.failed,
     }
+    return to_json(record)
 
 
 def write_folder(
@@ -117,8 +121,8 @@ def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:
         PAGE: page_of(record, compared, setting.names).encode(),
         RECORD: (json.dumps(record, indent=1, allow_nan=False) + "\n").encode(),
     }
-    for method, found in compared.restored.items():
-        images = to_numpy(found.image)
+    for method, restored in compared.restored.items():
+        images = to_numpy(restored.image)
         if images.shape[1] in (1, 3):
             files |= {
                 f"{method}/{name}.png": as_png(image, box)
@@ -131,10 +135,10 @@ def _arrays(compared: Compared, names: tuple[str, ...]) -> bytes:
     arrays = {"names": np.array(names), "measurement": to_numpy(compared.measurement)}
     if compared.truth is not None:
         arrays["truth"] = to_numpy(compared.truth)
-    for method, found in compared.restored.items():
-        arrays[method] = to_numpy(found.image)
-        arrays |= {f"{method}_history_{key}": to_numpy(v) for key, v in found.history.items()}
-        kernel = kernel_of(found)
+    for method, restored in compared.restored.items():
+        arrays[method] = to_numpy(restored.image)
+        arrays |= {f"{method}_history_{key}": to_numpy(v) for key, v in restored.history.items()}
+        kernel = kernel_of(restored)
         if kernel is not None:
             arrays[f"{method}_kernel"] = kernel
     with io.BytesIO() as file:
@@ -145,28 +149,13 @@ def _arrays(compared: Compared, names: tuple[str, ...]) -> bytes:
 def _method(compared: Compared, row: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """A row of the table, and of every image the selected iterate, why, and its figures."""
     name = row["method"]
-    found, scored = compared.restored[name], compared.evaluations.get(name)
-    columns = {"chosen": found.chosen, "residual": found.residual}
+    restored, scored = compared.restored[name], compared.evaluations.get(name)
+    columns = {"chosen": restored.chosen, "residual": restored.residual}
     if scored is not None:
         columns |= {key: getattr(scored, key) for key in SCORES}
-    lists = {key: _listed(value) for key, value in columns.items() if value is not None}
+    lists = {key: value.tolist() for key, value in columns.items() if value is not None}
     images = [
         {"name": one, "why": why, **{key: value[at] for key, value in lists.items()}}
-        for at, (one, why) in enumerate(zip(names, found.why, strict=True))
+        for at, (one, why) in enumerate(zip(names, restored.why, strict=True))
     ]
-    told = {
-        key: [_plain(x) for x in value] if isinstance(value, tuple) else _plain(value)
-        for key, value in row.items()
-    }
-    return {**told, "images": images}
-
-
-def _listed(values: Tensor) -> list[Any]:
-    return [_plain(x) for x in values.detach().cpu().tolist()]
-
-
-def _plain(x: Any) -> Any:
-    """A number as JSON can carry it: infinite ones (a perfect PSNR, no end) as text."""
-    if isinstance(x, float) and not math.isfinite(x):
-        return "inf" if x > 0 else "-inf" if x < 0 else None
-    return x
+    return {**row, "images": images}

@@ -97,7 +97,7 @@ class Bench:
         ----------
         x, y, target : Tensor
             The batch.
-        clean : Judged
+        clean : AttackVerdict
             The model's word on it.
         first : int
             The number of its first image.
@@ -116,10 +116,18 @@ class Bench:
         for step, (number, eps) in enumerate(runs):
             attack = self.attacks[number]
             rows = self._rows(attack, eps, right, standing, x).nonzero().squeeze(1)
-            said = _Said(told, attack, eps, step, len(runs))
-            said(0.0)
+            progress = _Said(told, attack, eps, step, len(runs))
+            progress(0.0)
             if len(rows):
-                call = _Part(self, number, attack, eps, first, said, (x, y, target))
+                call = _Part(
+                    bench=self,
+                    number=number,
+                    attack=attack,
+                    eps=eps,
+                    first=first,
+                    said=progress,
+                    batch=(x, y, target),
+                )
                 tried, won = call(standing, rows)
                 marks[2 * number] |= tried
                 marks[2 * number + 1] |= won
@@ -170,9 +178,9 @@ class _Part:
         tried, won = (torch.zeros_like(standing.won) for _ in range(2))
         again = False
         try:
-            for found in points_of(self._answer(rows), len(rows)):
-                judged = self._judged(found, rows)
-                self._keep(standing, rows, found, judged)
+            for points in points_of(self._answer(rows), len(rows)):
+                judged = self._judged(points, rows)
+                self._keep(standing, rows, points, judged)
                 tally.broken += int(judged.broken.sum())
                 won[rows] |= self.bench.judge.succeeds(judged, self.bench.eps[-1])
             tried[rows] = True
@@ -194,35 +202,39 @@ class _Part:
 
     def _answer(self, rows: Tensor) -> Any:
         x, y, target = self.batch
-        given = Call(
-            self.bench.judge.model,
-            x[rows].clone(),
-            y[rows].clone(),
-            self.bench.eps[-1] if self.eps is None else self.eps,
-            None if target is None else target[rows].clone(),
-            self.bench.judge.low,
-            self.bench.judge.high,
-            self.bench.seed,
-            [_APART * self.bench.seed + self.first + row for row in rows.tolist()],
-            self.said,
+        arguments = Call(
+            model=self.bench.judge.model,
+            x=x[rows].clone(),
+            y=y[rows].clone(),
+            eps=self.bench.eps[-1] if self.eps is None else self.eps,
+            target=None if target is None else target[rows].clone(),
+            low=self.bench.judge.low,
+            high=self.bench.judge.high,
+            seed=self.bench.seed,
+            seeds=[_APART * self.bench.seed + self.first + row for row in rows.tolist()],
+            progress=self.said,
         )
         call = self.attack.call if self.attack.ours else put_back(self.attack.call)
-        return call(given)
+        return call(arguments)
 
-    def _judged(self, found: AttackResult | Tensor, rows: Tensor) -> AttackVerdict:
+    def _judged(self, answer: AttackResult | Tensor, rows: Tensor) -> AttackVerdict:
         x, y, target = self.batch
-        points = found.x if isinstance(found, AttackResult) else found
+        points = answer.x if isinstance(answer, AttackResult) else answer
         at = None if target is None else target[rows]
         return self.bench.judge(x[rows], y[rows], points, at)
 
     def _keep(
-        self, standing: WorstCase, rows: Tensor, found: AttackResult | Tensor, judged: AttackVerdict
+        self,
+        standing: WorstCase,
+        rows: Tensor,
+        result: AttackResult | Tensor,
+        judged: AttackVerdict,
     ) -> None:
         stationarity = torch.full_like(judged.distance, math.nan)
-        if isinstance(found, AttackResult):
-            stationarity = found.stationarity.to(judged.distance)
-            standing.iterations[rows] += found.iterations.to(standing.iterations)
-            self.bench.tallies[self.number].forwards += found.forwards
+        if isinstance(result, AttackResult):
+            stationarity = result.stationarity.to(judged.distance)
+            standing.iterations[rows] += result.iterations.to(standing.iterations)
+            self.bench.tallies[self.number].forwards += result.forwards
         standing.take(self.number, self.attack.nearest, rows, judged, stationarity)
 
 
@@ -234,8 +246,8 @@ def flat_spots(model: Any, x: Tensor, y: Tensor) -> Tensor | None:
     point = x.detach().clone().requires_grad_(True)
     with torch.enable_grad():
         try:
-            found = margin(model(point), y)
-            (slope,) = torch.autograd.grad(found.sum(), point)
+            margins = margin(model(point), y)
+            (slope,) = torch.autograd.grad(margins.sum(), point)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError:
@@ -270,6 +282,12 @@ class AttackProgress(Progress):
     def attack(self) -> str:
         """The attack that is going on."""
         return self.what
+
+    def words(self) -> str:
+        """The attack, its radius, and the images that no attack has beaten."""
+        at = "" if self.eps is None else f", eps {self.eps:g}"
+        left = f", {self.right:,} of {self.seen:,} left" if self.seen else ""
+        return f"{self.attack}{at}{left}"
 
 
 Listener = Callable[[AttackProgress], None]
@@ -419,9 +437,11 @@ class AttackBatches:
 
     def columns(self) -> dict[str, np.ndarray]:
         """The table, column by column; attacks by their names."""
-        made = {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
+        table = {
+            name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]
+        }
         names = np.array([*(a.name for a in self.bench.attacks), ""], dtype=object)
-        return made | {name: names[made[name]] for name in ("by", "radius_by")}
+        return table | {name: names[table[name]] for name in ("by", "radius_by")}
 
     def points(self) -> np.ndarray | None:
         """The worst point of each image that is done."""

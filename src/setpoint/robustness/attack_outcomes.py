@@ -1,4 +1,4 @@
-"""What attacks came to: each by itself, at a radius, and against a promise."""
+"""Outcomes of attacks: each by itself, at a radius, and against a promise."""
 
 from __future__ import annotations
 
@@ -62,6 +62,9 @@ class Level:
     interval: tuple[float, float]
     at_most: float
     confidence: float
+
+
+REFUTED, BROKEN, NOT_REFUTED = "REFUTED", "BROKEN", "NOT REFUTED"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How robust a model is, as far as attacks can tell.
+"""Robust accuracy of a model, bounded from above by attacks.
 
     robust accuracy at ε  =  P( the model is right at every x' with d(x, x') ≤ ε in the box )
                           ≤  share of images that no attack has beaten within ε
@@ -85,12 +85,12 @@ def least_radius(distance: Distance, settings: Mapping[str, Any]) -> Attack:
     return Attack(MIN_RADIUS, call, nearest=True, ours=True)
 
 
-def _common(given: Call) -> dict[str, Any]:
+def _common(arguments: Call) -> dict[str, Any]:
     return {
-        "seed": given.seeds,  # of each image: what is found does not depend on its batch
-        "low": given.low,
-        "high": given.high,
-        "progress": given.progress,
+        "seed": arguments.seeds,  # of each image: what is found does not depend on its batch
+        "low": arguments.low,
+        "high": arguments.high,
+        "progress": arguments.progress,
     }
 
 
@@ -170,7 +170,7 @@ def evaluate(
     keep : bool
         Whether the points are kept in the record, as much memory as the images take.
     listener : callable, optional
-        Told a :class:`Progress` before each part of the work.
+        Told a :class:`AttackProgress` before each part of the work.
 
     Returns
     -------
@@ -198,15 +198,25 @@ def evaluate(
     wanted = None if targets is None else _targets(targets, labels)
     measure = read_distance(distance)
     radii = read_eps(eps)
-    given = {"restarts": restarts, "iterations": iterations}
-    settings = {name: read_count(value, name) for name, value in given.items()}
+    limits = {"restarts": restarts, "iterations": iterations}
+    settings = {name: read_count(value, name) for name, value in limits.items()}
     settings = {name: value for name, value in settings.items() if value is not None}
     asked = _attacks(attacks, bool(radius), measure, checked_loss(loss), settings)
     device, dtype = home_of(model, images)
     size = read_count(batch_size, "batch_size") or _batch_size(images, device)
     judge = Judge(model, measure, *box, strict=bool(strict))
     bench = Bench(judge, asked, [Tally(a.name) for a in asked], radii, int(seed), bool(cascade))
-    run = AttackBatches(bench, images, labels, wanted, device, dtype, size, listener, bool(keep))
+    run = AttackBatches(
+        bench=bench,
+        images=images,
+        labels=labels,
+        targets=wanted,
+        device=device,
+        dtype=dtype,
+        size=size,
+        listener=listener,
+        keep=bool(keep),
+    )
     with as_evaluated(model) as notes:
         run.probe()
         began = time.perf_counter()
@@ -225,7 +235,7 @@ def evaluate(
         seconds=seconds,
         settings={
             "loss": loss,
-            **given,
+            **limits,
             "batch_size": size,
             "low": box[0],
             "high": box[1],
@@ -249,10 +259,10 @@ def _attacks(
 ) -> list[Attack]:
     """Attacks in the order they are run: the least radius first, as it is wanted of all."""
     many = asked if isinstance(asked, list | tuple) else [asked]
-    made: list[Attack] = []
+    attacks: list[Attack] = []
     for one in many:
         if not isinstance(one, str):
-            made += others(one)
+            attacks += others(one)
             continue
         if one not in ("auto", MAX_LOSS, MIN_RADIUS):
             raise KindError(
@@ -260,24 +270,24 @@ def _attacks(
                 "others are given as objects"
             )
         if one == MIN_RADIUS or (one == "auto" and radius):
-            made.append(least_radius(distance, settings))
+            attacks.append(least_radius(distance, settings))
         if one in ("auto", MAX_LOSS):
-            made.append(largest_loss(distance, loss, settings))
-    if not made:
+            attacks.append(largest_loss(distance, loss, settings))
+    if not attacks:
         raise KindError('attacks is empty; say "auto" for ours')
-    made.sort(key=lambda attack: not attack.nearest)
-    return _apart(made)
+    attacks.sort(key=lambda attack: not attack.nearest)
+    return _apart(attacks)
 
 
 def _apart(attacks: Sequence[Attack]) -> list[Attack]:
     """Attacks of one name get numbers behind it."""
     seen: dict[str, int] = {}
-    made = []
+    renamed = []
     for attack in attacks:
         seen[attack.name] = seen.get(attack.name, 0) + 1
         again = f"{attack.name} {seen[attack.name]}" if seen[attack.name] > 1 else attack.name
-        made.append(Attack(again, attack.call, attack.each_eps, attack.nearest, attack.ours))
-    return made
+        renamed.append(Attack(again, attack.call, attack.each_eps, attack.nearest, attack.ours))
+    return renamed
 
 
 def _targets(targets: Any, labels: Tensor) -> Tensor:
@@ -308,13 +318,13 @@ def _refuse_silence(bench: Bench) -> None:
 
 def _ran(tally: Tally, attack: Attack) -> AttackRun:
     return AttackRun(
-        tally.name,
-        attack.ours,
-        tally.tried,
-        tally.won,
-        tally.first,
-        tally.broken,
-        tally.seconds,
-        tally.forwards if attack.ours else None,
-        tuple(tally.failures.items()),
+        name=tally.name,
+        ours=attack.ours,
+        tried=tally.tried,
+        won=tally.won,
+        first=tally.first,
+        broken=tally.broken,
+        seconds=tally.seconds,
+        forwards=tally.forwards if attack.ours else None,
+        failures=tuple(tally.failures.items()),
     )

@@ -1,4 +1,4 @@
-"""What an evaluation is given, checked once at the door: images, labels, radii, the model."""
+"""Input of an evaluation, checked at the door: images, labels, radii, the model."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ def read_eps(eps: Any) -> tuple[float, ...]:
 def read_model(model: Any) -> Any:
     """The model, if it can be called."""
     if isinstance(model, type) or not callable(model):
-        made = " (a class: make one of it)" if isinstance(model, type) else ""
+        hint = " (a class: make one of it)" if isinstance(model, type) else ""
         raise KindError(
-            f"model is {model!r}{made}; it is called with images (B, *shape) and gives logits "
+            f"model is {model!r}{hint}; it is called with images (B, *shape) and gives logits "
             "(B, K), as a torch module does"
         )
     return model
@@ -186,7 +186,7 @@ def read_count(value: Any, name: str) -> int | None:
 def logits_of(model: Any, x: Tensor) -> Tensor:
     """The logits (B, K) of a batch, or a sentence why there are none."""
     try:
-        found = model(x)
+        logits = model(x)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
@@ -195,17 +195,17 @@ def logits_of(model: Any, x: Tensor) -> Tensor:
             f"the model cannot take images of shape {tuple(x.shape)} ({x.dtype} on {x.device}): "
             f"{type(error).__name__}: {reason}"
         ) from error
-    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(x):
-        what = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(x):
+        what = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise DataError(
             f"the model gave {what} for {len(x)} images; it has to give logits, a tensor (B, K)"
         )
-    if found.shape[1] < 2:
+    if logits.shape[1] < 2:
         raise DataError(
             "the model gave one logit for each image; it has to give one for each class. For a "
             "model of one score z: lambda x: torch.cat([-model(x) / 2, model(x) / 2], 1)"
         )
-    return found
+    return logits
 
 
 def digest_of(*parts: Tensor) -> str:
@@ -251,14 +251,14 @@ def as_evaluated(model: Any) -> Iterator[tuple[str, ...]]:
     modes = [(part, part.training) for part in model.modules()]
     training = [part for part, mode in modes if mode]
     names = sorted({type(part).__name__ for part in training if _moody(part)})
-    said = (
+    note = (
         "the model was in training mode and was run in evaluation mode, as "
         f"{', '.join(names)} may answer otherwise; it was put back",
     )
     for part in training:
         part.training = False
     try:
-        yield said if names else ()
+        yield note if names else ()
     finally:
         for part, mode in modes:
             part.training = mode

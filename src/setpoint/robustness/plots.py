@@ -163,9 +163,9 @@ def _draw_row(at: Any, before: np.ndarray, after: np.ndarray, box: Box, row: Any
     at[0].imshow(_unit(before, box), **shades)
     at[1].imshow(_unit(after, box), **shades)
     at[2].imshow(np.clip(0.5 + factor * moved / (high - low), 0, 1), **shades)
-    said = "beaten" if row["attacked"] else "not beaten"
+    outcome = "beaten" if row["attacked"] else "not beaten"
     at[0].set_title(f"image {row['index']}: {row['label']}", fontsize="small")
-    at[1].set_title(f"{said}: {row['prediction']}", fontsize="small")
+    at[1].set_title(f"{outcome}: {row['prediction']}", fontsize="small")
     at[2].set_title(f"difference × {factor:,.3g}", fontsize="small")
     at[2].set_xlabel(f"distance {row['distance']:.3g}", fontsize="small")
     for ax in at:

@@ -1,4 +1,4 @@
-"""What an evaluation found: a table of images, and bounds on robust accuracy read from it."""
+"""Record of an evaluation: a table of images, and bounds on robust accuracy read from it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.errors import DataError, Name
+from setpoint._core.json_codec import to_json
 from setpoint._core.options import is_real
-from setpoint.robustness.attack_outcomes import AttackRun, Level, Promise
+from setpoint.robustness.attack_outcomes import (
+    BROKEN,
+    NOT_REFUTED,
+    REFUTED,
+    AttackRun,
+    Level,
+    Promise,
+)
 from setpoint.robustness.plots import plot_accuracy, plot_examples, plot_radii
 from setpoint.robustness.storage import write_folder
 from setpoint.robustness.success_criterion import RELATIVE
 from setpoint.robustness.summary import EvaluationFacts, sentences, told_promise
-from setpoint.rules.tradeoff_curve import number_to
 from setpoint.statistics.binomial import interval, p_below, upper
 
 if TYPE_CHECKING:
@@ -41,7 +48,7 @@ class Robustness:
     confidence : float
     columns : dict of arrays (n,)
         See :attr:`table`.
-    attacks : tuple of Ran
+    attacks : tuple of AttackRun
     asked : int
         Images given; more than the table has where the evaluation was stopped.
     notes : tuple of str
@@ -121,14 +128,22 @@ class Robustness:
         most = float(upper(left, self.images, 1.0 - self.confidence))
         share = left / self.images
         ends = (float(low), float(high))
-        return Level(float(eps), left, self.images, share, ends, most, self.confidence)
+        return Level(
+            eps=float(eps),
+            right=left,
+            images=self.images,
+            accuracy=share,
+            interval=ends,
+            at_most=most,
+            confidence=self.confidence,
+        )
 
     def curve(self, eps: Sequence[float] | None = None) -> tuple[Level, ...]:
         """What is left at many radii: from 0 to where the last image falls, unless given."""
         if eps is not None:
             return tuple(self.at(float(e)) for e in eps)
-        found = self.columns["radius"][np.isfinite(self.columns["radius"])]
-        far = max(float(found.max(initial=0.0)), self.eps[-1])
+        finite = self.columns["radius"][np.isfinite(self.columns["radius"])]
+        far = max(float(finite.max(initial=0.0)), self.eps[-1])
         steps = np.unique([0.0, *self.eps, *np.linspace(0.0, 1.05 * far, 120)])
         return tuple(self.at(float(e)) for e in steps)
 
@@ -137,8 +152,8 @@ class Robustness:
 
         Images wrong from the start count as 0, images without a success as +∞.
         """
-        found = np.quantile(self.columns["radius"], list(shares), method="inverted_cdf")
-        return {float(q): float(r) for q, r in zip(shares, found, strict=True)}
+        radii = np.quantile(self.columns["radius"], list(shares), method="inverted_cdf")
+        return {float(q): float(r) for q, r in zip(shares, radii, strict=True)}
 
     def promise(self, floor: float, eps: float | None = None) -> Promise:
         """What was found of "robust accuracy >= floor" at eps, the greatest unless given.
@@ -155,11 +170,11 @@ class Robustness:
         level = self.at(self.eps[-1] if eps is None else eps)
         chance = float(p_below(level.right, level.images, floor))
         if chance <= 1.0 - self.confidence:
-            verdict = "REFUTED"
+            verdict = REFUTED
         else:
-            verdict = "BROKEN" if level.accuracy < floor else "NOT REFUTED"
+            verdict = BROKEN if level.accuracy < floor else NOT_REFUTED
         account = told_promise(verdict, self.distance, level, float(floor))
-        return Promise(verdict, account, verdict == "NOT REFUTED")
+        return Promise(verdict, account, verdict == NOT_REFUTED)
 
     def sentences(self) -> list[str]:
         """What was found, in words; the limits with it."""
@@ -186,25 +201,24 @@ class Robustness:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: everything but the table and the images; infinities as strings."""
-        return {
+        record = {
             "distance": self.distance,
-            "eps": list(self.eps),
+            "eps": self.eps,
             "confidence": self.confidence,
             "images": self.images,
             "asked": self.asked,
             "stopped": self.stopped,
             "clean_accuracy": self.clean_accuracy,
             "robust_accuracy_at_most": self.robust_accuracy,
-            "levels": [_plain(vars(level)) for level in self.levels],
-            "radius_quantiles": {
-                f"{q:g}": number_to(r) for q, r in self.radius_quantiles().items()
-            },
-            "attacks": [_plain(vars(ran)) for ran in self.attacks],
-            "notes": list(self.notes),
+            "levels": self.levels,
+            "radius_quantiles": {f"{q:g}": r for q, r in self.radius_quantiles().items()},
+            "attacks": self.attacks,
+            "notes": self.notes,
             "sentences": self.sentences(),
             "seconds": self.seconds,
-            "settings": dict(self.settings),
+            "settings": self.settings,
         }
+        return to_json(record)
 
     def to_csv(self) -> str:
         """The table as text, one row for each image."""
@@ -222,15 +236,3 @@ class Robustness:
         ``images`` says whether the points are written too, to points.npz.
         """
         return write_folder(self, folder, images)
-
-
-def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as JSON has them."""
-    return {
-        name: [_flat(v) for v in value] if isinstance(value, tuple) else number_to(value)
-        for name, value in data.items()
-    }
-
-
-def _flat(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else number_to(value)

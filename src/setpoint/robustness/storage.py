@@ -21,32 +21,32 @@ ACCURACY, RADII, EXAMPLES = "accuracy.png", "radii.png", "examples.png"
 FILES = (RECORD, TABLE, POINTS, ACCURACY, RADII, EXAMPLES)
 
 
-def write_folder(found: Robustness, folder: str | os.PathLike[str], images: bool) -> Path:
+def write_folder(robustness: Robustness, folder: str | os.PathLike[str], images: bool) -> Path:
     """Write the record, the table, the plots and the points; the record comes last."""
     place = Path(folder)
     make_folder(place)
     (place / RECORD).unlink(missing_ok=True)  # a folder without it is not finished
-    write_text(place / TABLE, found.to_csv())
-    write_bytes(place / ACCURACY, png_of(found.plot_accuracy()))
-    write_bytes(place / RADII, png_of(found.plot_radii()))
+    write_text(place / TABLE, robustness.to_csv())
+    write_bytes(place / ACCURACY, png_of(robustness.plot_accuracy()))
+    write_bytes(place / RADII, png_of(robustness.plot_radii()))
     try:
-        write_bytes(place / EXAMPLES, png_of(found.plot_examples()))
+        write_bytes(place / EXAMPLES, png_of(robustness.plot_examples()))
     except DataError:  # vectors, or nothing to show: no sheet, and a stale one is not left
         (place / EXAMPLES).unlink(missing_ok=True)
-    if images and found.points is not None and found.clean is not None:
-        write_bytes(place / POINTS, _points(found, found.points))
+    if images and robustness.points is not None and robustness.clean is not None:
+        write_bytes(place / POINTS, _points(robustness, robustness.points))
     else:
         (place / POINTS).unlink(missing_ok=True)
-    write_json(place / RECORD, found.to_json())
+    write_json(place / RECORD, robustness.to_json())
     return place
 
 
-def _points(found: Robustness, points: np.ndarray) -> bytes:
-    count, columns = found.images, found.columns
+def _points(robustness: Robustness, points: np.ndarray) -> bytes:
+    count, columns = robustness.images, robustness.columns
     with io.BytesIO() as file:
         np.savez_compressed(
             file,
-            X=to_numpy(found.clean)[:count],
+            X=to_numpy(robustness.clean)[:count],
             points=points,
             y=columns["label"],
             attacked=columns["attacked"],

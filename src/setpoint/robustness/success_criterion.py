@@ -124,13 +124,13 @@ class Judge:
             )
         point = moved.detach().to(x).clamp(self.low, self.high)
         logits = self.model(point).detach()
-        found = margin(logits, y) if target is None else target_margin(logits, target)
+        margins = margin(logits, y) if target is None else target_margin(logits, target)
         distance = self.measure(x, point)
-        broken = logits.isnan().any(1) | distance.isnan() | found.isnan()
-        wrong = (found > 0 if self.strict else found >= 0) & ~broken
-        said = _said(logits, y, target, self.strict)
-        said = torch.where(broken, torch.full_like(said, -1), said)
-        return AttackVerdict(point, said, found, wrong, distance, broken)
+        broken = logits.isnan().any(1) | distance.isnan() | margins.isnan()
+        wrong = (margins > 0 if self.strict else margins >= 0) & ~broken
+        decided = _said(logits, y, target, self.strict)
+        decided = torch.where(broken, torch.full_like(decided, -1), decided)
+        return AttackVerdict(point, decided, margins, wrong, distance, broken)
 
     def succeeds(self, judged: AttackVerdict, eps: float) -> Tensor:
         """Whether each point is wrong and within eps: (B,) of bool."""

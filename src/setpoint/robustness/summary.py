@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setpoint.robustness.attack_outcomes import AttackRun, Level
+from setpoint.robustness.attack_outcomes import BROKEN, REFUTED, AttackRun, Level
 
 if TYPE_CHECKING:
     from setpoint.robustness.record import Robustness
 
-STATIONARY = 0.05  #: our attacks count as at rest up to here, of at most 1 (see Found)
+STATIONARY = 0.05  #: our attacks count as at rest up to here, of at most 1 (see AttackResult)
 
 
 @dataclass(frozen=True)
@@ -50,58 +50,58 @@ class EvaluationFacts:
     targeted: bool
 
     @classmethod
-    def of(cls, found: Robustness) -> EvaluationFacts:
+    def of(cls, record: Robustness) -> EvaluationFacts:
         """The facts of a record."""
-        columns = found.columns
+        columns = record.columns
         right = columns["correct"]
         left = right & ~columns["attacked"]
         rest = columns["stationarity"][left]
         return cls(
-            found.distance,
-            found.confidence,
-            found.images,
-            found.asked,
+            record.distance,
+            record.confidence,
+            record.images,
+            record.asked,
             int(right.sum()),
             int((right & np.isinf(columns["radius"])).sum()),
             int((rest > STATIONARY).sum()),
             int((~np.isnan(rest)).sum()),
             int((columns["radius_stationarity"] > STATIONARY).sum()),
             int((~np.isnan(columns["radius_stationarity"])).sum()),
-            found.levels,
-            found.radius_quantiles((0.25, 0.5, 0.75)),
-            any(ran.name == "min-radius" for ran in found.attacks),
-            found.attacks,
-            found.notes,
-            bool(found.settings.get("targeted")),
+            record.levels,
+            record.radius_quantiles((0.25, 0.5, 0.75)),
+            any(ran.name == "min-radius" for ran in record.attacks),
+            record.attacks,
+            record.notes,
+            bool(record.settings.get("targeted")),
         )
 
 
 def sentences(facts: EvaluationFacts) -> list[str]:
     """The figures, then what they are not."""
-    said = [f"The model is right on {facts.correct:,} of {facts.images:,} clean images."]
+    lines = [f"The model is right on {facts.correct:,} of {facts.images:,} clean images."]
     if facts.asked > facts.images:
-        said[0] += (
+        lines[0] += (
             f" Stopped: {facts.asked - facts.images:,} more were asked for, and the figures are "
             "of those that were done."
         )
-    said += [told_level(level, facts.distance, facts.targeted) for level in facts.levels]
-    said.append(
+    lines += [told_level(level, facts.distance, facts.targeted) for level in facts.levels]
+    lines.append(
         "An attack can only show that a model is not robust: what it left may fall to another one."
     )
-    said.append(_radii(facts))
+    lines.append(_radii(facts))
     if facts.restless:
-        said.append(
+        lines.append(
             f"On {facts.restless:,} of {facts.known:,} images that were not beaten the attack "
             f"ended without coming to rest (stationarity above {STATIONARY:g}); more iterations "
             "may beat some of them."
         )
     if facts.moving:
-        said.append(
+        lines.append(
             f"{facts.moving:,} of {facts.measured:,} least distances have not come to rest; more "
             "iterations may shorten them."
         )
-    said += [sentence for ran in facts.attacks for sentence in _failed(ran)]
-    return said + [f"{note[0].upper()}{note[1:]}." for note in facts.notes]
+    lines += [sentence for ran in facts.attacks for sentence in _failed(ran)]
+    return lines + [f"{note[0].upper()}{note[1:]}." for note in facts.notes]
 
 
 def told_level(level: Level, distance: str, targeted: bool = False) -> str:
@@ -119,17 +119,15 @@ def told_promise(verdict: str, distance: str, level: Level, floor: float) -> str
     """A promise and what attacks say of it, without the verdict."""
     asked = f"robust accuracy >= {floor:g} at {distance} <= {level.eps:g}"
     seen = f"{level.right:,} of {level.images:,} images left, {level.accuracy:.4g}"
-    if verdict == "REFUTED":
+    if verdict == REFUTED:
         sure = f"at most {level.at_most:.4g} with {100 * level.confidence:g}% confidence"
         return f"{asked} ({seen}; on images like these {sure})."
-    if verdict == "BROKEN":
+    if verdict == BROKEN:
         return (
             f"{asked} does not hold on these images ({seen}); they are too few to say so "
             f"of others, which may be as high as {level.at_most:.4g}."
         )
-    return (
-        f"{asked} ({seen}); that is no proof of it, a stronger attack may leave less."
-    )
+    return f"{asked} ({seen}); that is no proof of it, a stronger attack may leave less."
 
 
 def _radii(facts: EvaluationFacts) -> str:
@@ -148,16 +146,16 @@ def _radii(facts: EvaluationFacts) -> str:
 
 
 def _failed(ran: AttackRun) -> list[str]:
-    said = [
+    lines = [
         f"{ran.name} raised {what}; {_images(count)} had to do without it."
         for what, count in ran.failures
     ]
     if ran.broken:
         points = "1 point" if ran.broken == 1 else f"{ran.broken:,} points"
-        said.append(
+        lines.append(
             f"At {points} of {ran.name} the model gave no numbers; that is never a success."
         )
-    return said
+    return lines
 
 
 def _images(count: int) -> str:

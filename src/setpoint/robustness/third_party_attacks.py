@@ -144,5 +144,5 @@ def _arguments(attack: Any) -> Mapping[str, inspect.Parameter]:
 def _places(attack: Any) -> int:
     """How many arguments without a name it must have."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    known = _arguments(attack).values()
-    return sum(p.kind in kinds and p.default is inspect.Parameter.empty for p in known)
+    parameters = _arguments(attack).values()
+    return sum(p.kind in kinds and p.default is inspect.Parameter.empty for p in parameters)

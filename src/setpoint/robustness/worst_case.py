@@ -25,7 +25,7 @@ class WorstCase:
     judge : Judge
     x : Tensor (B, *shape)
         The clean images.
-    clean : Judged
+    clean : AttackVerdict
         The model's word on them.
     eps : float
         The greatest radius asked for.
@@ -47,7 +47,7 @@ class WorstCase:
         self.iterations = torch.zeros(count, dtype=torch.int64, device=at)
 
     def take(
-        self, attack: int, nearest: bool, rows: Tensor, found: AttackVerdict, stationarity: Tensor
+        self, attack: int, nearest: bool, rows: Tensor, verdict: AttackVerdict, stationarity: Tensor
     ) -> None:
         """Keep what is worse than before.
 
@@ -59,28 +59,28 @@ class WorstCase:
             Whether it looks for the least distance, and its stationarity speaks of that.
         rows : Tensor (b,) of int64
             The images of the batch that were attacked.
-        found : Judged
+        verdict : AttackVerdict
             Of b points.
         stationarity : Tensor (b,)
             NaN where the attack knows none.
         """
         unknown = torch.full_like(stationarity, math.nan)
-        nearer = found.wrong & (found.distance < self.radius[rows])
-        self.radius[rows[nearer]] = found.distance[nearer]
+        nearer = verdict.wrong & (verdict.distance < self.radius[rows])
+        self.radius[rows[nearer]] = verdict.distance[nearer]
         self.radius_by[rows[nearer]] = attack
         self.radius_stationarity[rows[nearer]] = (stationarity if nearest else unknown)[nearer]
 
-        within = ~found.broken & (found.distance <= self.limit)
-        won, before = found.wrong & within, self.won[rows]
+        within = ~verdict.broken & (verdict.distance <= self.limit)
+        won, before = verdict.wrong & within, self.won[rows]
         # the first point that an attack gives replaces the clean image, even where it is no worse:
         # its stationarity tells how hard the attack has tried
-        greater = (found.margin > self.margin[rows]) | (self.by[rows] == NONE)
+        greater = (verdict.margin > self.margin[rows]) | (self.by[rows] == NONE)
         worse = within & ((won & ~before) | ((won == before) & greater))
-        kept = rows[worse]
-        self.point[kept] = found.x[worse]
-        self.prediction[kept] = found.prediction[worse]
-        self.margin[kept] = found.margin[worse]
-        self.distance[kept] = found.distance[worse]
-        self.won[kept] = won[worse]
-        self.by[kept] = attack
-        self.stationarity[kept] = (unknown if nearest else stationarity)[worse]
+        places = rows[worse]
+        self.point[places] = verdict.x[worse]
+        self.prediction[places] = verdict.prediction[worse]
+        self.margin[places] = verdict.margin[worse]
+        self.distance[places] = verdict.distance[worse]
+        self.won[places] = won[worse]
+        self.by[places] = attack
+        self.stationarity[places] = (unknown if nearest else stationarity)[worse]

@@ -15,7 +15,8 @@ from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.rule import Rule
+from setpoint.rules.table import rule_from_json
 from setpoint.rules.tradeoff_curve import number_from, number_to
 
 T = TypeVar("T")
@@ -175,7 +176,7 @@ class Certificate:
         Around the objective, at the same confidence (both ends together).
     interval_how : str
     rows : int
-    point : OperatingPoint
+    point : Rule
         The rule that was tested; its task declares the groups that were seen.
     fingerprint : Fingerprint
     assumption : str
@@ -195,7 +196,7 @@ class Certificate:
     interval: tuple[float, float]
     interval_how: str
     rows: int
-    point: OperatingPoint
+    point: Rule
     fingerprint: Fingerprint
     assumption: str
     weight_bound: float | None = None
@@ -247,7 +248,7 @@ class Certificate:
             f"{head}.",
             *(f"  {finding.sentence()}." for finding in self.findings),
             f"  {self.goal.objective} {value}{ends} by {self.interval_how}.",
-            f"  Decided: {self.point.operating_point()}. Tested on {self.rows:,} rows "
+            f"  Decided: {self.point.describe()}. Tested on {self.rows:,} rows "
             f"(fingerprint {self.fingerprint}).",
             f"  {self.assumption}",
         ]
@@ -275,7 +276,7 @@ class Certificate:
             "interval": [number_to(x) for x in self.interval],
             "interval_how": self.interval_how,
             "rows": self.rows,
-            "point": self.point.point_to_json(),
+            "point": self.point.to_json(),
             "fingerprint": self.fingerprint.to_json(),
             "assumption": self.assumption,
             "weight_bound": self.weight_bound,
@@ -300,7 +301,7 @@ class Certificate:
                 interval=(number_from(low), number_from(high)),
                 interval_how=str(data["interval_how"]),
                 rows=int(data["rows"]),
-                point=OperatingPoint(**OperatingPoint.point_from_json(data["point"])),
+                point=rule_from_json(data["point"]),
                 fingerprint=Fingerprint.from_json(data["fingerprint"]),
                 assumption=str(data["assumption"]),
                 weight_bound=data["weight_bound"],
@@ -357,16 +358,16 @@ def _finding_to(finding: Finding) -> dict[str, Any]:
 def _finding_from(data: Mapping[str, Any]) -> Finding:
     plain = {name: number_from(value) for name, value in data.items() if name != "evidence"}
     _verdict(plain["verdict"])
-    found = Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
+    finding = Finding(**plain, evidence=tuple(Evidence(**e) for e in data["evidence"]))
     fine = (
-        all(isinstance(x, str) for x in (found.constraint, found.how))
-        and found.op in (">=", "<=", "==")
-        and all(map(is_real, (found.asked, found.bound, found.other)))
-        and (found.value is None or is_real(found.value))
-        and isinstance(found.exact, bool)
-        and (found.needed is None or isinstance(found.needed, int))
-        and all(isinstance(e.n, int) for e in found.evidence)
+        all(isinstance(x, str) for x in (finding.constraint, finding.how))
+        and finding.op in (">=", "<=", "==")
+        and all(map(is_real, (finding.asked, finding.bound, finding.other)))
+        and (finding.value is None or is_real(finding.value))
+        and isinstance(finding.exact, bool)
+        and (finding.needed is None or isinstance(finding.needed, int))
+        and all(isinstance(e.n, int) for e in finding.evidence)
     )
     if not fine:
         raise FileError("this certificate is damaged: a finding lacks its numbers. Certify again")
-    return found
+    return finding

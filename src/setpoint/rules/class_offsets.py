@@ -12,19 +12,21 @@ that five-fold cross-fitting chooses; 0 is the plain argmax.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar, final
 
 import numpy as np
 
+from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
 from setpoint._core.errors import GoalError
-from setpoint.expressions import Columns, Event, Literal, Total
+from setpoint.expressions import Columns, Event, Literal, Task, Total
 from setpoint.expressions.rows.row_events import CORRECT, DECIDED, KEPT
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows
+from setpoint.rules.rule import BestRule, Rule, RuleSearch, is_cut
 from setpoint.rules.tradeoff_curve import spread_over
 
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -39,6 +41,107 @@ _LEVELLING = (
     Goal.parse("minimize macro((recall + 0.01) ** (-1))"),
     Goal.parse("minimize macro((f1 + 0.01) ** (-1))"),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassOffsets(Rule):
+    """Decide for the class whose score plus offset is highest.
+
+    Attributes
+    ----------
+    offsets : tuple of float
+        One for each class.
+    """
+
+    offsets: tuple[float, ...]
+
+    kind: ClassVar[str] = "offsets"
+    tasks: ClassVar[tuple[str, ...]] = ("multiclass",)
+    slow_search: ClassVar[bool] = True
+    finds_binding: ClassVar[bool] = False  # other offsets are not searched for each constraint
+
+    @classmethod
+    def search(cls, goal: Goal, columns: Columns, options: RuleSearch) -> BestRule:
+        """The best offsets found, shrunk by cross-fitting."""
+        problem = GoalOnRows.meet(goal, columns)
+        best = search_offsets(problem, options.seed)
+        how = f"class by class, shrunk by {best.factor:g}"
+        return cls._standing(problem, best.values, how)
+
+    @staticmethod
+    def _standing(problem: GoalOnRows, offsets: tuple[float, ...], how: str) -> BestRule:
+        rule = ClassOffsets(task=problem.columns.task, offsets=offsets)
+        point = problem.judge(rule.decided_columns(problem.columns))
+        unknown = [None] * len(point.sides)  # other offsets than these were not searched for each
+        standings = problem.standings(point, unknown, unknown, [False] * len(unknown))
+        return problem.best(rule, point, standings, search=how)
+
+    @classmethod
+    def quick_kind(cls) -> type[Rule]:
+        """The plain argmax."""
+        return Argmax
+
+    def is_sound(self) -> bool:
+        """Whether each class has an offset."""
+        classes = len(self.task.classes or ())
+        return 0 < classes == len(self.offsets) and all(map(is_cut, self.offsets))
+
+    def decisions(self, s: Array, group: Any, query: Any) -> Array:
+        """The class of each row."""
+        del group, query
+        # On the host and in float64, as when the offsets were chosen.
+        labels = np.array(self.task.classes or ())[_argmax(to_numpy(s), np.array(self.offsets))]
+        numeric = labels.dtype.kind in "biuf"
+        return (
+            namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels
+        )
+
+    def decided_columns(self, columns: Columns) -> Columns:
+        """The same rows, the class of each by its place."""
+        return decide_classes(columns, np.array(self.offsets))
+
+    def margin(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
+        """Scores with the offsets, (n, K): the largest of a row is decided."""
+        del group
+        return scores + np.array(self.offsets)
+
+    def describe(self) -> str:
+        """The offsets that are not 0, in words."""
+        pairs = zip(self.task.classes or (), self.offsets, strict=True)
+        moved = [f"{name} {offset:+.4g}" for name, offset in pairs if offset]
+        return "argmax of scores" + (f" with {', '.join(moved)}" if moved else "")
+
+    def search_again(self) -> RuleSearch:
+        """Offsets; where there are none, the plain argmax."""
+        return RuleSearch(rule=ClassOffsets if any(self.offsets) else Argmax)
+
+    def plain(self) -> ClassOffsets:
+        """The plain argmax."""
+        return ClassOffsets(task=self.task, offsets=(0.0,) * len(self.offsets))
+
+    def numbers(self) -> dict[str, Any]:
+        """The offsets."""
+        return {"offsets": list(self.offsets)}
+
+    @classmethod
+    def from_numbers(cls, task: Task, data: Mapping[str, Any]) -> ClassOffsets:
+        """Read what :meth:`numbers` wrote."""
+        return ClassOffsets(task=task, offsets=tuple(data["offsets"]))
+
+
+@final
+class Argmax(ClassOffsets):
+    """The kind that searches nothing: its rule is that of offsets which are all 0."""
+
+    kind: ClassVar[str] = "argmax"
+    slow_search: ClassVar[bool] = False
+
+    @classmethod
+    def search(cls, goal: Goal, columns: Columns, options: RuleSearch) -> BestRule:
+        """The plain argmax."""
+        del options
+        problem = GoalOnRows.meet(goal, columns)
+        return cls._standing(problem, (0.0,) * len(columns.classes), "exact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +173,12 @@ def search_offsets(problem: GoalOnRows, seed: int = 0) -> Offsets:
 
 def decide_classes(columns: Columns, offsets: np.ndarray) -> Columns:
     """The columns with the argmax of scores + offsets as decisions."""
-    shifted = np.asarray(columns.scores, np.float64) + offsets
-    return replace(columns, decided=shifted.argmax(1))
+    return replace(columns, decided=_argmax(columns.scores, offsets))
+
+
+def _argmax(scores: Any, offsets: np.ndarray) -> np.ndarray:
+    """The class of each row by its place."""
+    return (np.asarray(scores, np.float64) + offsets).argmax(1)
 
 
 # --- search -------------------------------------------------------------------------------------
@@ -89,8 +196,8 @@ def climb(problem: GoalOnRows, pairs: bool = True) -> np.ndarray:
         return _from_start(problem, rows, start, rounds=3, pairs=False)
     levelling = (GoalOnRows.ground(goal, problem.columns) for goal in _LEVELLING)
     starts = [start, *(_from_start(p, rows, start, rounds=8, pairs=False) for p in levelling)]
-    found = [_from_start(problem, rows, s, rounds=8, pairs=False) for s in starts]
-    best = max(found, key=lambda offsets: _rank(problem, offsets))
+    climbed = [_from_start(problem, rows, s, rounds=8, pairs=False) for s in starts]
+    best = max(climbed, key=lambda offsets: _rank(problem, offsets))
     return _from_start(problem, rows, best, rounds=16, pairs=True) if pairs else best
 
 
@@ -200,12 +307,12 @@ class OffsetSweep:
     def _along(self, leaf: Total) -> np.ndarray:
         """Each row counts before it changes to the class, after it, both or never."""
         amounts = self._rows.amounts(leaf.event.without(DECIDED, CORRECT, KEPT))
-        said = leaf.event.about(DECIDED, CORRECT)
-        if len(said) > 1:
+        literals = leaf.event.about(DECIDED, CORRECT)
+        if len(literals) > 1:
             raise GoalError(f'"{leaf}" speaks of two decisions at once')
-        if not said:
+        if not literals:
             return np.full(self.size, amounts.sum())
-        before, after = (self._agrees(said[0], taken) for taken in (self._others, self._index))
+        before, after = (self._agrees(literals[0], taken) for taken in (self._others, self._index))
         # Sums of what stays and of what came, each from its own end: no difference, so 0 stays 0.
         stays, comes = (
             np.bincount(self._first, amounts * counted, self.size + 1)
@@ -217,13 +324,13 @@ class OffsetSweep:
         """Whether the literal holds of each row, if ``taken`` is its decision."""
         actual, classes = self._rows.actual, self._rows.columns.classes
         if literal.column == CORRECT and literal.value is None:
-            found = actual == taken
+            agrees = actual == taken
         elif literal.column == CORRECT:
             label = classes.index(literal.value)
-            found = (actual == label) == (taken == label)
+            agrees = (actual == label) == (taken == label)
         else:
-            found = taken == classes.index(literal.value)
-        return np.broadcast_to(found, actual.shape) == literal.holds
+            agrees = taken == classes.index(literal.value)
+        return np.broadcast_to(agrees, actual.shape) == literal.holds
 
 
 def _folds(columns: Columns, seed: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The decision rule: an operating point as frozen data, with what was found when it was chosen."""
+"""The decision rule: the rule that was chosen, how it fared there, and which rows it has seen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from setpoint._core.errors import FileError, SetpointError
+from setpoint._core.arrays import Array
+from setpoint._core.errors import Argument, FileError, KindError, SetpointError
 from setpoint._core.files import write_text
 from setpoint._core.words import listing
-from setpoint.expressions import Columns, Label, Task
+from setpoint.expressions import Columns, Label, Task, take_in
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
 from setpoint.rules.certificate import Certificate, opened
-from setpoint.rules.rule import OperatingPoint
+from setpoint.rules.rule import ABSENT, BestRule, ConstraintStanding, Rule, RuleSearch
+from setpoint.rules.table import rule_from_json
 from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
 
 # The groups a promise is about: those the goal speaks of, as far as any rows have shown them.
@@ -36,13 +38,13 @@ def declared(goal: Goal, columns: Columns, also: Iterable[Groups] = ()) -> Task:
     A group without rows here leaves nothing to prove about it: what these rows happen not to hold
     must not drop out of the promise.
     """
-    known = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
+    shown = {name: dict.fromkeys(values) for name, values in groups_of(goal, columns)}
     for groups in also:
         for name, values in groups:
-            if name in known:
-                known[name].update(dict.fromkeys(values))
-    found = {name: tuple(sorted(values, key=_key)) for name, values in known.items()}
-    return replace(columns.task, groups={**dict(columns.task.groups), **found})  # type: ignore[arg-type]
+            if name in shown:
+                shown[name].update(dict.fromkeys(values))
+    declared_values = {name: tuple(sorted(values, key=_key)) for name, values in shown.items()}
+    return replace(columns.task, groups={**dict(columns.task.groups), **declared_values})  # type: ignore[arg-type]
 
 
 def _key(value: Label) -> tuple[str, Label]:
@@ -52,49 +54,28 @@ def _key(value: Label) -> tuple[str, Label]:
 FORMAT = "setpoint rule 1"
 
 
-@dataclass(frozen=True)
-class ConstraintStanding:
-    """How one constraint fared on the rows the rule was chosen on.
-
-    Attributes
-    ----------
-    constraint : str
-    value : float or None
-        Its left side at the rule; None where that is an empty rate.
-    holds, binding : bool
-        Binding: without it the objective would be better.
-    short : float
-        How far it is from holding, in the units of the metric; 0 where it holds.
-    reachable : float or None
-        The best value for this constraint that any candidate reaches; None if not known, or if its
-        bound is no number.
-    alone : bool or None
-        Whether some candidate meets it, the other constraints aside; None if not known.
-    """
-
-    constraint: str
-    value: float | None
-    holds: bool
-    binding: bool
-    short: float
-    reachable: float | None
-    alone: bool | None
+def _number(name: str, meaning: str) -> Any:
+    """A number of the rule, None or empty where its kind has no such number."""
+    return property(lambda rule: getattr(rule.point, name, ABSENT[name]), doc=meaning)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecisionRule(OperatingPoint):
+class DecisionRule:
     """How scores become decisions, and how good that was where it was chosen.
-
-    The operating point itself (``kind``, ``threshold``, …) is described in :class:`OperatingPoint`.
 
     Attributes
     ----------
+    point : Rule
+        The operating point: what decides. Its numbers can be read here as well: ``task``, ``kind``
+        ("threshold", "per-group", "per-label", "offsets", "top-k" or "abstain"), ``threshold``,
+        ``thresholds``, ``by``, ``offsets``, ``k``, ``band``, ``confidence`` and ``norms``; None or
+        empty where its kind has no such number.
     goal : Goal
     feasible : bool
         Whether every constraint held on these rows.
     value : float or None
         The objective there; None where it is an empty rate.
-    held : tuple of Held
+    held : tuple of ConstraintStanding
     rows : int
     search : str
         "exact", or how the search was cut short.
@@ -111,6 +92,7 @@ class DecisionRule(OperatingPoint):
         certified on since; :func:`setpoint.certify` adds to it.
     """
 
+    point: Rule
     goal: Goal
     feasible: bool
     value: float | None
@@ -124,9 +106,82 @@ class DecisionRule(OperatingPoint):
     touched: list[Fingerprint] = field(default_factory=list, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Hold the parts that the kind of rule needs; what is touched is this rule's own."""
-        super().__post_init__()
+        """What is touched is this rule's own."""
         object.__setattr__(self, "touched", list(self.touched))
+
+    # --- the operating point ---------------------------------------------------------------------
+
+    threshold = _number("threshold", "Decides positive from here; of a confidence, decides at all.")
+    thresholds = _number("thresholds", "Pairs of a group value or label and its threshold.")
+    by = _number("by", 'The column of the groups; "query" for the first k of each query.')
+    offsets = _number("offsets", "Added to the score of each class before the argmax.")
+    k = _number("k", "How many of the highest scores are decided positive.")
+    band = _number("band", "(low, high): between them nothing is decided.")
+    confidence = _number("confidence", "What an abstaining rule over classes goes by.")
+    norms = _number("norms", 'Of the rows of the last layer, for the confidence "rl_geo_m".')
+
+    @property
+    def task(self) -> Task:
+        """The task that it decides."""
+        return self.point.task
+
+    @property
+    def kind(self) -> str:
+        """The kind of rule by its name."""
+        return self.point.kind
+
+    def decide(self, scores: Any, group: Any = None, query: Any = None) -> Array:
+        """Turn scores into decisions.
+
+        Parameters
+        ----------
+        scores : array-like
+            (n,), or (n, K) for multiclass and multilabel, of the kind the rule was tuned on.
+        group : array-like or mapping, optional
+            Only where the rule has one threshold per group.
+        query : array-like, optional
+            Only for a top-k rule by query.
+
+        Returns
+        -------
+        array
+            Binary: booleans, True where decided positive. Multilabel: a boolean matrix.
+            Multiclass: the class of each row. A tensor for tensors. A rule that may abstain gives
+            1, 0 and -1 (nothing is decided), or classes with None where nothing is decided.
+
+        Examples
+        --------
+        >>> import setpoint as sp
+        >>> rule = sp.tune("maximize f1", [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> rule.decide([0.3, 0.4, 0.95]).tolist()
+        [False, True, True]
+        """
+        return self.point.decide(scores, group, query)
+
+    def decided_columns(self, columns: Columns) -> Columns:
+        """The same rows, decided; columns on the host."""
+        return self.point.decided_columns(columns)
+
+    def abstains(self, scores: Any) -> Array:
+        """True for each row on which nothing is decided.
+
+        Examples
+        --------
+        >>> import setpoint as sp
+        >>> goal = "maximize coverage subject to selective_risk <= 0.1"
+        >>> rule = sp.tune(goal, [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.8, 0.9])
+        >>> rule.abstains([0.05, 0.5, 0.95]).tolist()
+        [False, True, False]
+        >>> rule.decide([0.05, 0.5, 0.95]).tolist()
+        [0, -1, 1]
+        """
+        return self.point.abstains(scores)
+
+    def operating_point(self) -> str:
+        """The rule in words: ``score >= 0.73``."""
+        return self.point.describe()
+
+    # --- what has been seen and proven -----------------------------------------------------------
 
     @property
     def proven(self) -> bool:
@@ -156,8 +211,8 @@ class DecisionRule(OperatingPoint):
             return f"{self.obstacle()}."
         values = (("empty" if h.value is None else f"{h.value:.4g}") for h in self.held)
         pairs = zip(self.held, values, strict=True)
-        held = "".join(f", {h.constraint} ({value})" for h, value in pairs)
-        reached = f"{self.goal.objective} {self.value:.4g}{held}"
+        standings = "".join(f", {h.constraint} ({value})" for h, value in pairs)
+        reached = f"{self.goal.objective} {self.value:.4g}{standings}"
         if self.feasible:
             return f"{reached} on {self.rows:,} rows."
         return f"{self.obstacle()}. The rule comes nearest: {reached}."
@@ -188,7 +243,7 @@ class DecisionRule(OperatingPoint):
         return {
             "format": FORMAT,
             "goal": str(self.goal),
-            **self.point_to_json(),
+            **self.point.to_json(),
             "feasible": self.feasible,
             "value": number_to(self.value),
             "rows": self.rows,
@@ -214,7 +269,7 @@ class DecisionRule(OperatingPoint):
                 data.get(name) for name in ("frontier", "chosen_on", "certificate")
             )
             return cls(
-                **cls.point_from_json(data),
+                point=rule_from_json(data),
                 goal=Goal.parse(data["goal"]),
                 feasible=data["feasible"] is True,
                 value=number_from(data["value"]),
@@ -245,6 +300,85 @@ class DecisionRule(OperatingPoint):
         return opened(path, "a rule", cls.from_json)
 
 
-def _never(held: ConstraintStanding) -> str:
-    nearest = "" if held.reachable is None else f", the nearest is {held.reachable:.4g}"
-    return f"{held.constraint} is reached by no candidate{nearest}"
+def _never(standing: ConstraintStanding) -> str:
+    nearest = "" if standing.reachable is None else f", the nearest is {standing.reachable:.4g}"
+    return f"{standing.constraint} is reached by no candidate{nearest}"
+
+
+# --- rules met with rows --------------------------------------------------------------------------
+
+
+def choose(goal: Goal, columns: Columns, search: RuleSearch) -> DecisionRule:
+    """The rule that best meets a goal on these rows.
+
+    Parameters
+    ----------
+    goal : Goal
+        Checked against the task.
+    columns : Columns
+        Labels and scores, on the host.
+    search : RuleSearch
+    """
+    if search.by is not None and not search.rule.takes_by:
+        raise KindError(
+            "{argument} belongs to {per_group} or {abstain}",
+            argument=Argument("by", search.by),
+            per_group=Argument("kind", "per-group"),
+            abstain=Argument("kind", "abstain"),
+        )
+    if search.head is not None and not search.rule.takes_head:
+        raise KindError('head= belongs to kind="abstain" with by="rl_geo_m"')
+    return decision_rule(search.rule.search(goal, columns, search), columns)
+
+
+def decision_rule(best: BestRule, columns: Columns) -> DecisionRule:
+    """The best rule of a search on these rows."""
+    return DecisionRule(
+        point=best.rule,
+        goal=best.goal,
+        feasible=best.feasible,
+        value=best.value,
+        rows=columns.size,
+        held=best.held,
+        search=best.search,
+        frontier=best.frontier,
+    )
+
+
+def point_of(rule: object) -> Rule:
+    """The operating point of what a user passes as a rule."""
+    point = rule.point if isinstance(rule, DecisionRule) else rule
+    if not isinstance(point, Rule):
+        raise KindError(
+            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {rule!r}"
+        )
+    return point
+
+
+def applied(
+    rule: DecisionRule | Rule,
+    y_true: Any,
+    scores: Any,
+    *,
+    sample_weight: Any = None,
+    group: Any = None,
+    query: Any = None,
+    positives: bool = True,
+) -> Columns:
+    """Labels, scores and the decisions of a rule, checked and on the host.
+
+    Without ``positives`` rows that hold none are nothing strange, whatever their labels look like.
+    """
+    point = point_of(rule)
+    if scores is None:
+        raise KindError("scores must be an array with one entry per row; got None")
+    columns = take_in(
+        point.task,
+        y_true,
+        scores=scores,
+        sample_weight=sample_weight,
+        group=group,
+        query=query,
+        positives=positives,
+    )
+    return point.decided_columns(columns.on_host())

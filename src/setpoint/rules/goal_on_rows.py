@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from setpoint._core.errors import GoalError
+import numpy as np
+
+from setpoint._core.errors import DataError, GoalError, Name
 from setpoint.expressions import (
     Columns,
     Constraint,
@@ -22,7 +24,7 @@ from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.rows.row_events import KEPT
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
+from setpoint.rules.rule import BestRule, ConstraintStanding, Rule
 
 
 @dataclass(frozen=True)
@@ -101,29 +103,26 @@ class GoalOnRows:
         """What is read from columns with decisions."""
         return self.at({leaf: leaf.measure(decided) for leaf in self.leaves()})
 
-    def rule(
-        self, kind: str, point: Point, held: tuple[ConstraintStanding, ...], **parts: Any
-    ) -> DecisionRule:
-        """The rule of a point of this problem; ``parts`` are what its kind needs."""
-        return DecisionRule(
+    def best(
+        self, rule: Rule, point: Point, held: tuple[ConstraintStanding, ...], **more: Any
+    ) -> BestRule:
+        """The rule of a point of this problem; ``more`` is how it was searched."""
+        return BestRule(
             goal=self.goal,
-            task=self.columns.task,
-            kind=kind,
+            rule=rule,
             feasible=point.feasible,
             value=point.value,
-            rows=self.columns.size,
             held=held,
-            **parts,
+            **more,
         )
 
     def _short(self, j: int, excess: float) -> float:
         """The excess in the units of the metric: the scale of ``Constraint.judge`` undone."""
         if excess <= SLACK:
             return 0.0
-        right = self.constraints[j].right
-        return excess if right.needs() else excess * max(1.0, abs(float(right.read({}).value)))
+        return excess * max(1.0, abs(self.constraints[j].number or 0.0))
 
-    def held(
+    def standings(
         self,
         point: Point,
         reachable: Sequence[float | None],
@@ -159,3 +158,28 @@ def _moved_by_decisions(text: object, leaves: list[Any], abstaining: bool) -> No
         )
     if all(isinstance(leaf, Total) and leaf.threshold_free() for leaf in leaves):
         raise GoalError(f'"{text}" does not depend on the decisions; there is nothing to choose')
+
+
+def refuse_one_class(columns: Columns) -> None:
+    """Tuning needs rows of both classes, with weight."""
+    actual = columns.actual if columns.weight is None else columns.actual[columns.weight > 0]
+    if columns.task.kind == "multiclass":
+        if (actual == actual[0]).all():
+            only = columns.classes[int(actual[0])]
+            raise DataError(
+                "{argument} holds only the class {only!r}; choosing needs at least two",
+                argument=Name("y_true"),
+                only=only,
+            )
+        return
+    labels = actual.reshape(actual.shape[0], -1)  # (n, 1) or (n, L)
+    for j in np.flatnonzero(np.asarray(labels.all(0) | ~labels.any(0))):
+        several = columns.task.kind == "multilabel"
+        side = int(labels[0, j]) if several else columns.classes[int(labels[0, j])]
+        raise DataError(
+            "{place}{argument} holds only the class {side!r} (with weight); choosing a threshold "
+            "needs rows of both classes",
+            place=f"label {columns.classes[j]!r} of " if several else "",
+            argument=Name("y_true"),
+            side=side,
+        )

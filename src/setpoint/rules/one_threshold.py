@@ -2,18 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from setpoint.expressions import Columns, Scan, Sweep, measure
+from setpoint._core.arrays import Array
+from setpoint.expressions import Columns, Scan, Sweep, Task, measure
 from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import ConstraintStanding, DecisionRule
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.tradeoff_curve import Frontier, spread_over
+from setpoint.rules.rule import (
+    BestRule,
+    ConstraintStanding,
+    Rule,
+    RuleSearch,
+    beyond,
+    is_cut,
+    score_at_least,
+)
+from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to, spread_over
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OneThreshold(Rule):
+    """Decide positive where score >= threshold; +inf decides nothing."""
+
+    threshold: float
+
+    kind: ClassVar[str] = "threshold"
+    tasks: ClassVar[tuple[str, ...]] = ("binary",)
+    along_scores: ClassVar[bool] = True
+
+    @classmethod
+    def search(cls, goal: Goal, columns: Columns, options: RuleSearch) -> BestRule:
+        """The best threshold, exactly."""
+        del options
+        return tune_threshold(GoalOnRows.meet(goal, columns))
+
+    def is_sound(self) -> bool:
+        """Whether the threshold is a number."""
+        return is_cut(self.threshold)
+
+    def decisions(self, s: Array, group: Any, query: Any) -> Array:
+        """True where decided positive."""
+        del group, query
+        return s >= self.threshold
+
+    def describe(self) -> str:
+        """The rule in words."""
+        return score_at_least(self.threshold)
+
+    def plain(self) -> OneThreshold:
+        """½, where scores are probabilities, and 0."""
+        return replace(self, threshold=0.5 if self.task.score == "probability" else 0.0)
+
+    def cuts(self) -> tuple[float, ...]:
+        """The threshold."""
+        return (self.threshold,)
+
+    def margin(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
+        """How far each score lies beyond the threshold."""
+        return beyond(scores, self.threshold, np.asarray(self.decide(scores, group=group)))
+
+    def numbers(self) -> dict[str, Any]:
+        """The threshold."""
+        return {"threshold": number_to(self.threshold)}
+
+    @classmethod
+    def from_numbers(cls, task: Task, data: Mapping[str, Any]) -> OneThreshold:
+        """Read what :meth:`numbers` wrote."""
+        return cls(task=task, threshold=number_from(data["threshold"]))
 
 
 def best_threshold(problem: GoalOnRows) -> tuple[Point, float]:
@@ -25,22 +87,13 @@ def best_threshold(problem: GoalOnRows) -> tuple[Point, float]:
 
 def tune_threshold(
     problem: GoalOnRows, sweep: Sweep | None = None, index: int | None = None
-) -> DecisionRule:
+) -> BestRule:
     """The best threshold, exactly: every candidate is looked at; or the one at an index."""
     sweep = Sweep(problem.columns) if sweep is None else sweep
-    found = judged(problem, sweep, index)
-    threshold = float(sweep.thresholds[found.index])
-    frontier = _frontier(problem, sweep, found.readings, [found.index, *found.nearest])
-    parts = {"threshold": threshold, "frontier": frontier}
-    return problem.rule("threshold", found.point, found.held, **parts)
-
-
-def threshold_rule(problem: GoalOnRows, sweep: Sweep, index: int) -> DecisionRule:
-    """The rule of one candidate, as it fares on these rows."""
-    point = _point(problem, sweep, index)
-    unknown = [None] * len(problem.constraints)
-    held = problem.held(point, unknown, unknown, [False] * len(unknown))
-    return problem.rule("threshold", point, held, threshold=float(sweep.thresholds[index]))
+    best = judged(problem, sweep, index)
+    rule = OneThreshold(task=problem.columns.task, threshold=float(sweep.thresholds[best.index]))
+    frontier = _frontier(problem, sweep, best.readings, [best.index, *best.nearest])
+    return problem.best(rule, best.point, best.held, frontier=frontier)
 
 
 class QuickValue(NamedTuple):
@@ -75,10 +128,10 @@ def judged(problem: GoalOnRows, candidates: Candidates, index: int | None = None
     pairs = zip(readings.excess, nearest, strict=True)
     alone = [bool(e[i] <= SLACK and not undefined[i]) for e, i in pairs]
     binding = [feasible and _improves_without(readings, j, index) for j in range(len(nearest))]
-    plain = [not c.right.needs() for c in problem.constraints]
-    reachable = [value if ok else None for value, ok in zip(reachable, plain, strict=True)]
-    held = problem.held(point, reachable, alone, binding)
-    return QuickValue(index, feasible, point, held, nearest, readings)
+    numbers = [c.number for c in problem.constraints]
+    reachable = [None if b is None else v for v, b in zip(reachable, numbers, strict=True)]
+    standings = problem.standings(point, reachable, alone, binding)
+    return QuickValue(index, feasible, point, standings, nearest, readings)
 
 
 def _point(problem: GoalOnRows, candidates: Candidates, index: int) -> Point:

@@ -1,314 +1,304 @@
-"""The operating point: how scores become decisions, as frozen data."""
+"""The rule: how scores become decisions, and everything that others may ask of a kind of rule.
+
+A kind of rule is one final class, in the file that also holds its search, and one row of
+:data:`setpoint.rules.table.RULES`. What differs from kind to kind is a method or an attribute of
+the class; nothing outside ``rules`` asks which kind it is.
+"""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import (
-    Argument,
-    DataError,
-    FileError,
-    KindError,
-    RowNumber,
-    Spelling,
-)
-from setpoint._core.words import did_you_mean, listing
-from setpoint.expressions import Columns, Label, Task, take_groups, take_in, take_names, take_scores
-from setpoint.rules.confidence_scores import CONFIDENCES, confidence, from_probabilities
-from setpoint.rules.tradeoff_curve import number_from, number_to
+from setpoint._core.arrays import Array, is_tensor, namespace
+from setpoint._core.errors import Argument, FileError, KindError
+from setpoint.expressions import Columns, Task, take_scores
+from setpoint.goals import Goal
+from setpoint.rules.tradeoff_curve import Frontier
 
-KINDS = ("threshold", "per-group", "per-label", "offsets", "top-k", "abstain")
+#: What a kind of rule that lacks a number has in its place. The names are those of the file format,
+#: which writes all of them for every rule.
+ABSENT: dict[str, Any] = {
+    "threshold": None,
+    "thresholds": (),
+    "by": None,
+    "offsets": (),
+    "k": None,
+    "band": (),
+    "confidence": None,
+    "norms": (),
+}
+
+
+@dataclass(frozen=True)
+class ConstraintStanding:
+    """How one constraint fared on the rows the rule was chosen on.
+
+    Attributes
+    ----------
+    constraint : str
+    value : float or None
+        Its left side at the rule; None where that is an empty rate.
+    holds, binding : bool
+        Binding: without it the objective would be better.
+    short : float
+        How far it is from holding, in the units of the metric; 0 where it holds.
+    reachable : float or None
+        The best value for this constraint that any candidate reaches; None if not known, or if its
+        bound is no number.
+    alone : bool or None
+        Whether some candidate meets it, the other constraints aside; None if not known.
+    """
+
+    constraint: str
+    value: float | None
+    holds: bool
+    binding: bool
+    short: float
+    reachable: float | None
+    alone: bool | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RuleSearch:
+    """Which rules are searched.
+
+    Attributes
+    ----------
+    rule : type of Rule
+        From :func:`setpoint.rules.table.kind_for`.
+    by, head, seed
+        As ``by``, ``head`` and ``random_state`` of :func:`setpoint.tune`.
+    """
+
+    rule: type[Rule]
+    by: str | None = None
+    head: Any = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BestRule:
+    """The best rule of a search, and how it fares on the rows that were searched.
+
+    Attributes
+    ----------
+    goal : Goal
+        As it was searched.
+    rule : Rule
+    feasible : bool
+    value : float or None
+        The objective; None where it is an empty rate.
+    held : tuple of ConstraintStanding
+    search : str
+        "exact", or how the search was cut short.
+    frontier : Frontier or None
+    """
+
+    goal: Goal
+    rule: Rule
+    feasible: bool
+    value: float | None
+    held: tuple[ConstraintStanding, ...] = ()
+    search: str = "exact"
+    frontier: Frontier | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperatingPoint:
-    """How scores become decisions.
+class Rule(ABC):
+    """How scores become decisions: the numbers of one kind of rule, and what it does with them.
 
     Attributes
     ----------
     task : Task
-    kind : {"threshold", "per-group", "per-label", "offsets", "top-k", "abstain"}
-    threshold : float or None
-        Decide positive where score >= threshold; +inf decides nothing. Of an abstaining rule over
-        classes: decide where the confidence >= threshold.
-    thresholds : tuple of (group value or label, float)
-        One threshold each, for "per-group" and "per-label".
-    by : str or None
-        The column of the groups, or "query" for a top-k rule per query.
-    offsets : tuple of float
-        Added to the score of each class before the argmax.
-    k : int or None
-    band : tuple of two floats, or empty
-        Of an abstaining binary rule: (low, high). Positive where score >= high, negative where
-        score < low, and nothing is decided between.
-    confidence : str or None
-        What an abstaining rule over classes goes by, a name of ``CONFIDENCES``.
-    norms : tuple of float
-        Of the rows of the last layer, for the confidence "rl_geo_m".
+    kind : str
+        Its name in ``RULES``, in files and on the command line.
+    tasks : tuple of str
+        The kinds of tasks it decides.
+    row_by_row : bool
+        Whether each row is decided on its own; otherwise all rows have to be there at once.
+    no_proof : str
+        Why nothing can be proven of it for other rows; empty where something can.
+    may_abstain, needs_group : bool
+        Whether it may leave rows undecided; whether it has to know the group of each row.
+    along_scores : bool
+        Whether its candidates are the thresholds of one score, so that one sweep reads all of them.
+    slow_search : bool
+        Whether a search takes so long that fewer of them are made.
+    set_by_goal : bool
+        Whether the goal alone sets it, so that there is nothing to search.
+    finds_binding : bool
+        Whether its search finds out which constraints bind.
+    takes_by, takes_head : bool
+        Whether ``by=`` and ``head=`` of :func:`setpoint.tune` mean something to it.
+    only_with : str
+        For a kind that goes with goals that ask for it, and these with no other kind: the sentence
+        that refuses the rest.
     """
 
     task: Task
-    kind: str
-    threshold: float | None = None
-    thresholds: tuple[tuple[Label, float], ...] = ()
-    by: str | None = None
-    offsets: tuple[float, ...] = ()
-    k: int | None = None
-    band: tuple[float, ...] = ()
-    confidence: str | None = None
-    norms: tuple[float, ...] = ()
+
+    kind: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]]
+    row_by_row: ClassVar[bool] = True
+    no_proof: ClassVar[str] = ""
+    may_abstain: ClassVar[bool] = False
+    needs_group: ClassVar[bool] = False
+    along_scores: ClassVar[bool] = False
+    slow_search: ClassVar[bool] = False
+    set_by_goal: ClassVar[bool] = False
+    finds_binding: ClassVar[bool] = True
+    takes_by: ClassVar[bool] = False
+    takes_head: ClassVar[bool] = False
+    only_with: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Hold the parts that the kind of rule needs."""
-        if self.kind not in KINDS:
-            raise FileError(f'unknown kind of rule "{self.kind}"; known are {listing(KINDS)}')
-        columns = len(self.task.classes or ())
-        cuts = [t for _, t in self.thresholds]
-        whole = isinstance(self.k, int) and not isinstance(self.k, bool) and self.k > 0
-        ready = {
-            "threshold": _is_cut(self.threshold),
-            "per-group": bool(cuts) and isinstance(self.by, str) and all(map(_is_cut, cuts)),
-            "per-label": 0 < columns == len(cuts) and all(map(_is_cut, cuts)),
-            "offsets": 0 < columns == len(self.offsets) and all(map(_is_cut, self.offsets)),
-            "top-k": whole,
-            "abstain": self._may_abstain(),
-        }[self.kind]
-        if not ready:
+        """Refuse numbers that cannot be those of such a rule."""
+        if not self.is_sound():
             raise FileError(f'this rule is damaged: a rule of kind "{self.kind}" lacks its numbers')
 
-    def _may_abstain(self) -> bool:
-        if self.task.kind == "binary":
-            return len(self.band) == 2 and all(map(_is_cut, self.band)) and self._ordered()
-        if self.confidence not in CONFIDENCES or not _is_cut(self.threshold):
-            return False
-        wanted = len(self.task.classes or ()) if CONFIDENCES[self.confidence].needs_head else 0
-        return len(self.norms) == wanted and all(_is_cut(n) and n > 0 for n in self.norms)
+    # --- what each kind says for itself ----------------------------------------------------------
 
-    def _ordered(self) -> bool:
-        return self.band[0] <= self.band[1]
-
-    def decide(self, scores: Any, group: Any = None, query: Any = None) -> Array:
-        """Turn scores into decisions.
+    @classmethod
+    @abstractmethod
+    def search(cls, goal: Goal, columns: Columns, options: RuleSearch) -> BestRule:
+        """The rule of this kind that best meets a goal on these rows.
 
         Parameters
         ----------
-        scores : array-like
-            (n,), or (n, K) for multiclass and multilabel, of the kind the rule was tuned on.
-        group : array-like or mapping, optional
-            Only where the rule has one threshold per group.
-        query : array-like, optional
-            Only for a top-k rule by query.
-
-        Returns
-        -------
-        array
-            Binary: booleans, True where decided positive. Multilabel: a boolean matrix.
-            Multiclass: the class of each row. A tensor for tensors. A rule that may abstain gives
-            1, 0 and -1 (nothing is decided), or classes with None where nothing is decided.
-
-        Examples
-        --------
-        >>> import setpoint as sp
-        >>> rule = sp.tune("maximize f1", [0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
-        >>> rule.decide([0.3, 0.4, 0.95]).tolist()
-        [False, True, True]
+        goal : Goal
+            Checked against the task.
+        columns : Columns
+            Labels and scores, on the host.
+        options : RuleSearch
         """
-        s = take_scores(self.task, scores)
-        self._refuse_extra(group, query)
-        if self.kind == "threshold":
-            return s >= self.threshold
-        if self.kind == "per-group":
-            return s >= self._group_thresholds(s, group)
-        if self.kind == "per-label":
-            return s >= _like(np.array([t for _, t in self.thresholds]), s)
-        if self.kind == "offsets":
-            return self._classes(s)
-        if self.kind == "abstain":
-            return self._decided_or_not(s)
-        return self._top(s, query)
 
-    def _refuse_extra(self, group: Any, query: Any) -> None:
-        if group is not None and self.kind != "per-group":
+    @abstractmethod
+    def decisions(self, s: Array, group: Any, query: Any) -> Array:
+        """The decisions on checked scores, as :meth:`decide` gives them."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The rule in words: ``score >= 0.73``."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of the rule as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_numbers(cls, task: Task, data: Mapping[str, Any]) -> Rule:
+        """The rule of the numbers that :meth:`numbers` wrote."""
+
+    def is_sound(self) -> bool:
+        """Whether the numbers can be those of such a rule."""
+        return True
+
+    @classmethod
+    def asked_by(cls, goal: Goal) -> bool:
+        """Whether a goal asks for this kind of rule, by what it speaks of."""
+        del goal
+        return False
+
+    @classmethod
+    def quick_kind(cls) -> type[Rule]:
+        """The kind that stands in for this one where a search would take too long."""
+        return cls
+
+    @property
+    def group_column(self) -> str | None:
+        """The column of the groups it has to know, where it has to know any."""
+        return None
+
+    @property
+    def needs_query(self) -> bool:
+        """Whether it has to know the query of each row."""
+        return False
+
+    def search_again(self) -> RuleSearch:
+        """The search that looks for rules like this one."""
+        return RuleSearch(rule=type(self))
+
+    def plain(self) -> Rule | None:
+        """The same with ½ or the plain argmax; None for a kind that has nothing of the sort."""
+        return None
+
+    def cuts(self) -> tuple[float, ...]:
+        """The thresholds on the one score of each row."""
+        return ()
+
+    # --- deciding --------------------------------------------------------------------------------
+
+    def decide(self, scores: Any, group: Any = None, query: Any = None) -> Array:
+        """Decisions, as :meth:`setpoint.DecisionRule.decide` describes them."""
+        s = take_scores(self.task, scores)
+        if group is not None and not self.needs_group:
             raise KindError(
                 "this rule has one threshold for all and takes no group; tune with {way} for one "
                 "threshold per group",
                 way=Argument("kind", "per-group"),
             )
-        if query is not None and self.by != "query":
+        if query is not None and not self.needs_query:
             raise KindError("this rule does not look at queries; leave query= out")
+        return self.decisions(s, group, query)
 
-    def _group_thresholds(self, s: Array, group: Any) -> Array:
-        if group is None:
-            raise DataError(
-                'this rule has one threshold per "{by}": {way}',
-                by=self.by,
-                way=Spelling("pass group=", f"add --group {self.by}"),
-            )
-        columns = take_groups(group, s.shape[0])
-        name = self.by or "group"
-        if name not in columns and set(columns) == {"group"}:
-            name = "group"
-        if name not in columns:
-            raise DataError(f'this rule needs the column "{self.by}"; given: {listing(columns)}')
-        values, table = columns[name], dict(self.thresholds)
-        out = np.full(values.shape, np.nan)
-        for value, threshold in table.items():
-            out[values == value] = threshold
-        if np.isnan(out).any():
-            row = int(np.flatnonzero(np.isnan(out))[0])
-            unknown = values[row : row + 1].tolist()[0]
-            hint = did_you_mean(unknown, table, f"known are {listing(table)}.")
-            raise DataError(
-                'unknown group {unknown!r} in "{by}" {row}: {hint} Tune again with rows of that '
-                "group",
-                unknown=unknown,
-                by=self.by,
-                row=RowNumber(row),
-                hint=hint,
-            )
-        return _like(out, s)
-
-    def class_index(self, s: Array) -> np.ndarray:
-        """The class of each row by its place, for a rule with offsets."""
-        # On the host and in float64, as when the offsets were chosen.
-        return (to_numpy(s).astype(np.float64) + np.array(self.offsets)).argmax(1)
-
-    def _classes(self, s: Array) -> Array:
-        labels = np.array(self.task.classes or ())[self.class_index(s)]
-        numeric = labels.dtype.kind in "biuf"
-        return (
-            namespace(s).as_tensor(labels, device=s.device) if is_tensor(s) and numeric else labels
-        )
-
-    def _decided_or_not(self, s: Array) -> Array:
-        decided, abstained = map(to_numpy, self.split(s))
-        if self.task.kind == "binary":
-            return _like(np.where(abstained, -1, decided).astype(np.int8), s)
-        classes = np.array([*(self.task.classes or ()), None], dtype=object)
-        return classes[np.where(abstained, -1, decided)]
-
-    def _top(self, s: Array, query: Any) -> Array:
-        scores = to_numpy(s)
-        k = self.k or 0
-        if self.by == "query":
-            if query is None:
-                raise DataError(
-                    "this rule takes the first k of each query: {way}",
-                    way=Spelling("pass query=", "say --query"),
-                )
-            queries = take_names(query, "query", scores.size)
-            decided = np.zeros(scores.size, bool)
-            for value in np.unique(queries):
-                rows = np.flatnonzero(queries == value)
-                decided[rows[np.argsort(-scores[rows], kind="stable")[:k]]] = True
-            return _like(decided, s)
-        if k > scores.size:
-            raise DataError(
-                f"k = {k} is more than the {scores.size} rows given; pass at least k rows"
-            )
-        decided = np.zeros(scores.size, bool)
-        decided[np.argsort(-scores, kind="stable")[:k]] = True
-        return _like(decided, s)
+    def decided_columns(self, columns: Columns) -> Columns:
+        """The same rows, decided; columns on the host."""
+        group = (columns.groups or None) if self.needs_group else None
+        query = columns.query if self.needs_query else None
+        decided = self.decide(np.asarray(columns.scores), group=group, query=query)
+        return replace(columns, decided=decided)
 
     def abstains(self, scores: Any) -> Array:
-        """True for each row on which nothing is decided.
-
-        Examples
-        --------
-        >>> import setpoint as sp
-        >>> goal = "maximize coverage subject to selective_risk <= 0.1"
-        >>> rule = sp.tune(goal, [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.8, 0.9])
-        >>> rule.abstains([0.05, 0.5, 0.95]).tolist()
-        [False, True, False]
-        >>> rule.decide([0.05, 0.5, 0.95]).tolist()
-        [0, -1, 1]
-        """
+        """True for each row on which nothing is decided."""
         s = take_scores(self.task, scores)
-        return self.split(s)[1]
+        xp = namespace(s)
+        return xp.zeros(s.shape[0], dtype=xp.bool) if is_tensor(s) else np.zeros(len(s), bool)
 
-    def split(self, s: Array) -> tuple[Array, Array]:
-        """(decisions as if every row were decided, where nothing is decided)."""
-        if self.kind != "abstain":
-            xp = namespace(s)
-            none = xp.zeros(s.shape[0], dtype=xp.bool) if is_tensor(s) else np.zeros(len(s), bool)
-            return s, none
-        if self.task.kind == "binary":
-            low, high = self.band
-            return s >= high, (s >= low) & (s < high)
-        z = logits_of(self.task, s)
-        sure, index = confidence(self.confidence or "", z, list(self.norms) or None)
-        return index, sure < self.threshold
+    def margin(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
+        """How far each score lies beyond the threshold: positive exactly where decided positive.
 
-    def operating_point(self) -> str:
-        """The rule in words: ``score >= 0.73``."""
-        if self.kind == "threshold":
-            return f"score >= {self.threshold:.6g}"
-        if self.kind in ("per-group", "per-label"):
-            return ", ".join(f"{name}: score >= {t:.6g}" for name, t in self.thresholds)
-        if self.kind == "abstain":
-            return self._band_in_words()
-        if self.kind == "offsets":
-            pairs = zip(self.task.classes or (), self.offsets, strict=True)
-            moved = [f"{name} {offset:+.4g}" for name, offset in pairs if offset]
-            return "argmax of scores" + (f" with {', '.join(moved)}" if moved else "")
-        return f"the {self.k} highest scores" + (" of each query" if self.by == "query" else "")
+        Without one threshold to measure from it is the score, less 2 where not decided positive,
+        which puts probabilities on the right side of 0.
+        """
+        decided = np.asarray(self.decide(scores, group=group))
+        return with_sign(np.where(decided, scores, scores - 2.0), decided)
 
-    def _band_in_words(self) -> str:
-        if self.task.kind == "binary":
-            low, high = self.band
-            return f"positive where score >= {high:.6g}, negative where score < {low:.6g}"
-        odds = ""
-        if self.confidence == "sr_max":  # kept as a logit, so that nothing saturates
-            odds = f" (a probability of {1 / (1 + np.exp(-(self.threshold or 0.0))):.4g})"
-        return f"argmax of scores where {self.confidence} >= {self.threshold:.6g}{odds}"
+    # --- files -----------------------------------------------------------------------------------
 
-    def point_to_json(self) -> dict[str, Any]:
-        """The operating point as plain data; infinities are strings."""
-        return {
-            "task": self.task.to_json(),
-            "kind": self.kind,
-            "threshold": number_to(self.threshold),
-            "thresholds": [[name, number_to(t)] for name, t in self.thresholds],
-            "by": self.by,
-            "offsets": list(self.offsets),
-            "k": self.k,
-            "band": [number_to(t) for t in self.band],
-            "confidence": self.confidence,
-            "norms": list(self.norms),
-        }
+    def same_as(self, other: Rule) -> bool:
+        """Whether both decide alike, whatever groups their tasks declare."""
+        names = [f.name for f in fields(self) if f.name != "task"]
+        return type(self) is type(other) and all(
+            getattr(self, name) == getattr(other, name) for name in names
+        )
 
-    @staticmethod
-    def point_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of an operating point, from what :meth:`point_to_json` wrote."""
-        return {
-            "task": Task.from_json(data["task"]),
-            "kind": data["kind"],
-            "threshold": number_from(data["threshold"]),
-            "thresholds": tuple((name, number_from(t)) for name, t in data["thresholds"]),
-            "by": data["by"],
-            "offsets": tuple(data["offsets"]),
-            "k": data["k"],
-            "band": tuple(number_from(t) for t in data.get("band", ())),
-            "confidence": data.get("confidence"),
-            "norms": tuple(data.get("norms", ())),
-        }
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :func:`setpoint.rules.table.rule_from_json` reads back.
+
+        Infinities are strings. Every number of every kind has its place, as version 1 reads it.
+        """
+        absent = {n: list(x) if isinstance(x, tuple) else x for n, x in ABSENT.items()}
+        return {"task": self.task.to_json(), "kind": self.kind, **absent, **self.numbers()}
 
 
-def logits_of(task: Task, scores: Any) -> Any:
-    """Scores of classes as logits: the logarithms of probabilities, others as they are."""
-    return from_probabilities(scores) if task.score == "probability" else scores
+def score_at_least(threshold: float) -> str:
+    """The positive rows of a threshold in words; no score reaches an infinite one."""
+    return "nothing decided positive" if threshold == math.inf else f"score >= {threshold:.6g}"
 
 
-def _is_cut(x: object) -> bool:
+def is_cut(x: object) -> bool:
+    """Whether something can be a threshold or an offset: a number, infinities too."""
     return isinstance(x, float | int) and not isinstance(x, bool) and x == x
 
 
-def _like(a: np.ndarray, s: Array) -> Array:
+def as_array_of(a: np.ndarray, s: Array) -> Array:
+    """An array such as the scores are: their type of numbers, a tensor on their device."""
     if not is_tensor(s):
         return a.astype(s.dtype) if a.dtype.kind == "f" and s.dtype.kind == "f" else a
     xp = namespace(s)
@@ -316,49 +306,19 @@ def _like(a: np.ndarray, s: Array) -> Array:
     return xp.as_tensor(a, dtype=dtype, device=s.device)
 
 
-# A rule met with rows: columns that hold its decisions.
+def beyond(scores: np.ndarray, cuts: Any, decided: np.ndarray) -> np.ndarray:
+    """Scores less their thresholds, with the sign of the decisions.
 
-
-def applied(
-    point: OperatingPoint,
-    y_true: Any,
-    scores: Any,
-    *,
-    sample_weight: Any = None,
-    group: Any = None,
-    query: Any = None,
-    positives: bool = True,
-) -> Columns:
-    """Labels, scores and the decisions of a rule, checked and on the host.
-
-    Without ``positives`` rows that hold none are nothing strange, whatever their labels look like.
+    +inf decides nothing; 2 in its place leaves finite distances, all negative for probabilities.
     """
-    if not isinstance(point, OperatingPoint):
-        raise KindError(
-            f"a DecisionRule is needed, from sp.tune or DecisionRule.load; got {point!r}"
-        )
-    if scores is None:
-        raise KindError("scores must be an array with one entry per row; got None")
-    columns = take_in(
-        point.task,
-        y_true,
-        scores=scores,
-        sample_weight=sample_weight,
-        group=group,
-        query=query,
-        positives=positives,
-    )
-    return with_decisions(point, columns.on_host())
+    finite = np.nan_to_num(np.asarray(cuts, dtype=np.float64), posinf=2.0)
+    return with_sign(scores - finite, decided)
 
 
-def with_decisions(point: OperatingPoint, columns: Columns) -> Columns:
-    """The same rows, decided by a rule; columns on the host."""
-    scores = np.asarray(columns.scores)
-    if point.kind == "offsets":
-        return replace(columns, decided=point.class_index(scores))
-    if point.kind == "abstain":
-        decided, abstained = point.split(scores)
-        return replace(columns, decided=decided, abstained=abstained)
-    group = (columns.groups or None) if point.kind == "per-group" else None
-    query = columns.query if point.by == "query" else None
-    return replace(columns, decided=point.decide(scores, group=group, query=query))
+def with_sign(apart: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    """Distances that are positive exactly where decided positive.
+
+    The tie rule is >=, and rounding or an infinite threshold must not turn a sign round.
+    """
+    tiny = np.finfo(np.float64).tiny
+    return np.where(decided & (apart <= 0), tiny, np.where(~decided & (apart >= 0), -tiny, apart))

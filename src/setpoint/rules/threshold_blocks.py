@@ -9,14 +9,17 @@ pairs of blocks are improved in turn, from several starts, and the rule says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, ClassVar, final
 
 import numpy as np
 
-from setpoint._core.errors import DataError, GoalError
-from setpoint.expressions import Columns, Label, Sweep, Task, Total
+from setpoint._core.arrays import Array
+from setpoint._core.errors import Argument, DataError, GoalError, Phrase, RowNumber, Spelling
+from setpoint._core.words import did_you_mean, listing
+from setpoint.expressions import Columns, Label, Sweep, Task, Total, take_groups
+from setpoint.expressions.constraint import SLACK
 from setpoint.expressions.rows.row_events import (
     ACTUAL,
     CORRECT,
@@ -28,13 +31,181 @@ from setpoint.expressions.rows.row_events import (
     decided,
     not_actual,
 )
+from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows, Point
-from setpoint.rules.tradeoff_curve import spread_over
+from setpoint.rules.rule import (
+    BestRule,
+    Rule,
+    RuleSearch,
+    as_array_of,
+    beyond,
+    is_cut,
+    score_at_least,
+)
+from setpoint.rules.tradeoff_curve import number_from, number_to, spread_over
 
 FEW = 2_000_000  # combinations that are all looked at
 EXACT, LOCAL = "exact", "local search over pairs of thresholds"
 GRID = 160  # candidates a side when two blocks are searched together
 ROUNDS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdBlocks(Rule):
+    """One threshold for each block of the data.
+
+    Attributes
+    ----------
+    thresholds : tuple of (group value or label, float)
+    """
+
+    thresholds: tuple[tuple[Label, float], ...]
+
+    def describe(self) -> str:
+        """Each threshold in words."""
+        return ", ".join(f"{name}: {score_at_least(t)}" for name, t in self.thresholds)
+
+    def numbers(self) -> dict[str, Any]:
+        """The thresholds by name."""
+        return {"thresholds": [[name, number_to(t)] for name, t in self.thresholds]}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupThresholds(ThresholdBlocks):
+    """One threshold for each value of a group column, ``by``."""
+
+    by: str
+
+    kind: ClassVar[str] = "per-group"
+    tasks: ClassVar[tuple[str, ...]] = ("binary",)
+    needs_group: ClassVar[bool] = True
+    takes_by: ClassVar[bool] = True
+
+    @classmethod
+    def search(cls, goal: Goal, columns: Columns, options: RuleSearch) -> BestRule:
+        """The best thresholds; exact where all combinations can be looked at."""
+        problem = GoalOnRows.meet(goal, columns)
+        column = _group_column(columns, options.by)
+
+        def rule(thresholds: tuple) -> GroupThresholds:
+            return cls(task=columns.task, thresholds=thresholds, by=column)
+
+        return _tune_blocks(problem, group_blocks(columns, column), rule)
+
+    def is_sound(self) -> bool:
+        """Whether there are thresholds, and a column that they go by."""
+        cuts = [t for _, t in self.thresholds]
+        return bool(cuts) and isinstance(self.by, str) and all(map(is_cut, cuts))
+
+    def decisions(self, s: Array, group: Any, query: Any) -> Array:
+        """True where decided positive."""
+        del query
+        return s >= self._of_rows(s, group)
+
+    def _of_rows(self, s: Array, group: Any) -> Array:
+        """The threshold of each row."""
+        if group is None:
+            raise DataError(
+                'this rule has one threshold per "{by}": {way}',
+                by=self.by,
+                way=Spelling(
+                    "pass group=", Phrase("add {group}", group=Argument("group", self.by))
+                ),
+            )
+        columns = take_groups(group, s.shape[0])
+        name = self.by
+        if name not in columns and set(columns) == {"group"}:
+            name = "group"
+        if name not in columns:
+            raise DataError(f'this rule needs the column "{self.by}"; given: {listing(columns)}')
+        values = columns[name]
+        table = dict(self.thresholds)
+        out = np.full(values.shape, np.nan)
+        for value, threshold in table.items():
+            out[values == value] = threshold
+        if np.isnan(out).any():
+            row = int(np.flatnonzero(np.isnan(out))[0])
+            unknown = values[row : row + 1].tolist()[0]
+            hint = did_you_mean(unknown, table, f"known are {listing(table)}.")
+            raise DataError(
+                'unknown group {unknown!r} in "{by}" {row}: {hint} Tune again with rows of that '
+                "group",
+                unknown=unknown,
+                by=self.by,
+                row=RowNumber(row),
+                hint=hint,
+            )
+        return as_array_of(out, s)
+
+    @property
+    def group_column(self) -> str:
+        """The column that the thresholds go by."""
+        return self.by
+
+    def search_again(self) -> RuleSearch:
+        """Thresholds by the same column."""
+        return RuleSearch(rule=GroupThresholds, by=self.by)
+
+    def cuts(self) -> tuple[float, ...]:
+        """The thresholds of all groups."""
+        return tuple(t for _, t in self.thresholds)
+
+    def numbers(self) -> dict[str, Any]:
+        """The thresholds by group value, and the column."""
+        return {**super().numbers(), "by": self.by}
+
+    @classmethod
+    def from_numbers(cls, task: Task, data: Mapping[str, Any]) -> GroupThresholds:
+        """Read what :meth:`numbers` wrote."""
+        return cls(task=task, thresholds=_thresholds_from(data), by=data["by"])
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LabelThresholds(ThresholdBlocks):
+    """One threshold for each label, in the order of the columns of the scores."""
+
+    kind: ClassVar[str] = "per-label"
+    tasks: ClassVar[tuple[str, ...]] = ("multilabel",)
+
+    @classmethod
+    def search(cls, goal: Goal, columns: Columns, options: RuleSearch) -> BestRule:
+        """The best thresholds; exact where all combinations can be looked at."""
+        del options
+        problem = GoalOnRows.meet(goal, columns)
+
+        def rule(thresholds: tuple) -> LabelThresholds:
+            return cls(task=columns.task, thresholds=thresholds)
+
+        return _tune_blocks(problem, label_blocks(columns), rule)
+
+    def is_sound(self) -> bool:
+        """Whether each label has a threshold."""
+        labels = len(self.task.classes or ())
+        return 0 < labels == len(self.thresholds) and all(is_cut(t) for _, t in self.thresholds)
+
+    def decisions(self, s: Array, group: Any, query: Any) -> Array:
+        """A boolean matrix."""
+        del group, query
+        return s >= as_array_of(np.array([t for _, t in self.thresholds]), s)
+
+    def margin(self, scores: np.ndarray, group: Any = None) -> np.ndarray:
+        """How far each score lies beyond the threshold of its label."""
+        decided = np.asarray(self.decide(scores, group=group))
+        return beyond(scores, [t for _, t in self.thresholds], decided)
+
+    @classmethod
+    def from_numbers(cls, task: Task, data: Mapping[str, Any]) -> LabelThresholds:
+        """Read what :meth:`numbers` wrote."""
+        return cls(task=task, thresholds=_thresholds_from(data))
+
+
+def _thresholds_from(data: Mapping[str, Any]) -> tuple[tuple[Label, float], ...]:
+    return tuple((name, number_from(t)) for name, t in data["thresholds"])
+
+
+# --- blocks, and the search over their thresholds -------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +248,15 @@ def label_blocks(columns: Columns) -> list[Block]:
         )
 
         def own(leaf: Total, label: Label = label) -> Total | None:
-            said = leaf.event.about(DECIDED, ACTUAL, CORRECT)
-            if any(x.column == CORRECT and x.value is None for x in said):
+            literals = leaf.event.about(DECIDED, ACTUAL, CORRECT)
+            if any(x.column == CORRECT and x.value is None for x in literals):
                 raise GoalError(
                     "accuracy of a multilabel task asks for all labels at once and does not add up "
                     "over labels; tune hamming_loss, macro(accuracy), micro(f1) or macro(f1)"
                 )
-            if {x.value for x in said} != {label}:
+            if {x.value for x in literals} != {label}:
                 return None
-            plain = frozenset(Literal(x.column, None, x.holds) for x in said)
+            plain = frozenset(Literal(x.column, None, x.holds) for x in literals)
             return Total(Event(plain | leaf.event.without(DECIDED, ACTUAL, CORRECT).literals))
 
         blocks.append(Block(label, Sweep(part), own))
@@ -246,3 +417,63 @@ class _Climb:
             return np.arange(size)
         around = np.arange(max(0, position - GRID // 4), min(size, position + GRID // 4))
         return np.union1d(spread_over(size, GRID // 2), around)
+
+
+def _group_column(columns: Columns, by: str | None) -> str:
+    names = list(columns.groups)
+    if by is None and len(names) == 1:
+        return names[0]
+    if by is None:
+        raise DataError(
+            "{argument} needs to know the group of each row: {way}",
+            argument=Argument("kind", "per-group"),
+            way=Phrase("say {by}, one of {names}", by=Argument("by"), names=listing(names))
+            if names
+            else Spelling("pass group=", "say --group"),
+        )
+    columns.group(by)
+    return by
+
+
+def _tune_blocks(
+    problem: GoalOnRows, blocks: list[Block], rule: Callable[[tuple], ThresholdBlocks]
+) -> BestRule:
+    """One threshold per block; what is reachable and binding is searched in the same way."""
+    places, how = search(problem, blocks)
+
+    def rule_at(p: GoalOnRows, positions: list[int]) -> tuple[Point, ThresholdBlocks]:
+        pairs = zip(blocks, positions, strict=True)
+        candidate = rule(tuple((b.name, float(b.sweep.thresholds[i])) for b, i in pairs))
+        return p.judge(candidate.decided_columns(p.columns)), candidate
+
+    point, best = rule_at(problem, places)
+    reachable: list[float | None] = []
+    alone: list[bool | None] = []
+    binding: list[bool] = []
+    for j, constraint in enumerate(problem.constraints):
+        single = replace(problem, constraints=(constraint,))
+        nearest = rule_at(single, search(_pull(single), blocks)[0])[0]
+        reachable.append(None if constraint.number is None else nearest.sides[0])
+        met = nearest.excess[0] <= SLACK
+        alone.append(met if met or how == EXACT else None)
+        rest = tuple(c for i, c in enumerate(problem.constraints) if i != j)
+        freed = replace(problem, constraints=rest)
+        better = rule_at(freed, search(freed, blocks)[0])[0]
+        binding.append(point.feasible and better.feasible and _gain(problem, better, point) > SLACK)
+    standings = problem.standings(point, reachable, alone, binding)
+    return problem.best(best, point, standings, search=how)
+
+
+def _gain(problem: GoalOnRows, a: Point, b: Point) -> float:
+    return problem.goal.sign * ((a.value or 0.0) - (b.value or 0.0))
+
+
+def _pull(problem: GoalOnRows) -> GoalOnRows:
+    """The problem of meeting the one constraint as well as possible."""
+    (constraint,) = problem.constraints
+    apart = constraint.left - constraint.right
+    if constraint.op == "==":
+        goal = Goal("minimize", abs(apart))
+    else:
+        goal = Goal("minimize" if constraint.op == "<=" else "maximize", apart)
+    return GoalOnRows(goal, problem.columns, goal.objective, ())

@@ -155,13 +155,13 @@ class PenaltyRun:
 
     def put(self, x: Any, name: str, inside: bool = False) -> None:
         """Take over variables of the same shapes."""
-        given = variables(x)
-        shapes = [tuple(getattr(part, "shape", ())) for part in given]
+        leaves = variables(x)
+        shapes = [tuple(getattr(part, "shape", ())) for part in leaves]
         if shapes != [tuple(leaf.shape) for leaf in self.leaves]:
             expected = [tuple(leaf.shape) for leaf in self.leaves]
             raise DataError(f"{name} gave variables of shapes {shapes}; x has {expected}")
         with torch.no_grad():
-            for leaf, part in zip(self.leaves, given, strict=True):
+            for leaf, part in zip(self.leaves, leaves, strict=True):
                 leaf.copy_(torch.as_tensor(part))
         if not inside:
             self._inside()
@@ -215,21 +215,21 @@ class PenaltyRun:
         # a projection that is no box is asked for in every pass of the thorough way
         found = self._conditions(x, thorough=self.problem.project is None)
         return Solution(
-            self.at(),
-            x,
-            best["objective"],
-            best["violations"].double().cpu().numpy(),
-            found.multipliers,
-            np.array(self.objectives),
-            np.array(self.worst)[:, None],
-            self._status(best["worst"]),
-            self.state(),
-            self.weights.double().cpu().numpy(),
-            self.paid.double().cpu().numpy(),
-            self.strength,
-            found.stationarity,
-            found.complementarity,
-            found.how,
+            x=self.at(),
+            best=x,
+            objective=best["objective"],
+            violations=best["violations"].double().cpu().numpy(),
+            multipliers=found.multipliers,
+            objectives=np.array(self.objectives),
+            snapshots=np.array(self.worst)[:, None],
+            status=self._status(best["worst"]),
+            state=self.state(),
+            penalty=self.weights.double().cpu().numpy(),
+            paid=self.paid.double().cpu().numpy(),
+            strength=self.strength,
+            stationarity=found.stationarity,
+            complementarity=found.complementarity,
+            how=found.how,
         )
 
     def _inside(self) -> None:
@@ -237,8 +237,8 @@ class PenaltyRun:
         project(self.leaves, self.box)
         if self.problem.project is not None:
             with torch.no_grad():
-                given = alike(self.like, [leaf.detach() for leaf in self.leaves])
-                parts = variables(self.problem.project(given))
+                point = alike(self.like, [leaf.detach() for leaf in self.leaves])
+                parts = variables(self.problem.project(point))
                 for leaf, part in zip(self.leaves, parts, strict=True):
                     leaf.copy_(part)
 
@@ -320,8 +320,8 @@ class PenaltyRun:
 
 def _ranked(judged: Any) -> tuple[float, ...]:
     """A judgement as plain numbers, which can be kept and compared."""
-    given = judged if isinstance(judged, tuple | list) else (judged,)
-    rank = tuple(float(x) for x in given)
+    values = judged if isinstance(judged, tuple | list) else (judged,)
+    rank = tuple(float(x) for x in values)
     if not rank or any(math.isnan(x) for x in rank):
         raise DataError(f"judge gave {judged!r}; a tuple of one or more numbers is compared")
     return rank
@@ -479,7 +479,7 @@ class ExactPenalty:
                 run.put(settle(run.at()), "settle")
             run.close()
             if listener is not None:
-                told = run.objectives[-1], run.worst[-1], run.weights.clone(), run.strength
-                if listener(Round(run.round, *told, taken, run.state())):
+                report = run.objectives[-1], run.worst[-1], run.weights.clone(), run.strength
+                if listener(Round(run.round, *report, taken, run.state())):
                     break
         return run.solution()

@@ -56,13 +56,13 @@ class FirstOrder:
 
     def start(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """The optimiser over some parameters."""
-        given = [p for p in parameters if p.requires_grad]
+        trainable = [p for p in parameters if p.requires_grad]
         if self.optimiser == "sgd":
             return torch.optim.SGD(
-                given, self.learning_rate, self.momentum, weight_decay=self.weight_decay
+                trainable, self.learning_rate, self.momentum, weight_decay=self.weight_decay
             )
         kind = torch.optim.AdamW if self.optimiser == "adamw" else torch.optim.Adam
-        return kind(given, self.learning_rate, weight_decay=self.weight_decay)
+        return kind(trainable, self.learning_rate, weight_decay=self.weight_decay)
 
     def rate(self, step: int, steps: int) -> float:
         """The learning rate at a step, counted from 0, of so many."""
@@ -78,7 +78,7 @@ class FirstOrder:
         for group in optimiser.param_groups:
             group["lr"] = self.rate(step, steps) * group.get("scale", 1.0)
         if math.isfinite(self.clip):
-            given = [p for group in optimiser.param_groups for p in group["params"]]
-            nn.utils.clip_grad_norm_(given, self.clip)
+            parameters = [p for group in optimiser.param_groups for p in group["params"]]
+            nn.utils.clip_grad_norm_(parameters, self.clip)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)

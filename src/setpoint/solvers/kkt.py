@@ -1,4 +1,4 @@
-"""How far a point is from the conditions of an optimum, and the multipliers that say so.
+"""Residual of the conditions of an optimum at a point, and the multipliers that show it.
 
     r(λ) = ∇f + ω ∇R + Σⱼ λⱼ ∇vⱼ,        λⱼ ∈ [0, μⱼ],  an equation's in [−μⱼ, μⱼ]
 
@@ -323,8 +323,8 @@ def _found(
     if count:
         rows = torch.stack([slopes.row(int(j)) for j in index]).double().cpu()
         low, high = (side[index].double().cpu() for side in box)
-        found = direct(rows, g.double().cpu(), held[0].cpu(), (low, high))
-        paid[index] = found.to(paid)
+        multipliers = direct(rows, g.double().cpu(), held[0].cpu(), (low, high))
+        paid[index] = multipliers.to(paid)
     return paid, f"least squares over {count} active constraint{'s' * (count != 1)}"
 
 

@@ -1,4 +1,4 @@
-"""Which of several candidates to take: the best one that keeps the constraints, or a mixture.
+"""Choice among candidates: the best one that keeps the constraints, or a mixture.
 
     minimise Σₛ pₛ fₛ   subject to   Σₛ pₛ vₛⱼ <= tolerance for each j,   p >= 0,  Σ p = 1
 
@@ -46,10 +46,10 @@ def best_feasible(
     2
     """
     f, worst = _checked(objectives, violations)[0], excess(violations, equal)
-    held = worst <= tolerance
-    if not held.any():
+    feasible = worst <= tolerance
+    if not feasible.any():
         return int(np.lexsort((f, worst))[0])
-    return int(np.argmin(np.where(held, f, np.inf)))
+    return int(np.argmin(np.where(feasible, f, np.inf)))
 
 
 def best_mixture(
@@ -85,22 +85,22 @@ def _least(v: np.ndarray) -> float:
     rows = np.c_[v.T, -np.ones(m)]
     share = np.r_[np.ones(count), 0.0][None]
     bounds = [(0, None)] * count + [(None, None)]
-    found = linprog(cost, rows, np.zeros(m), share, [1.0], bounds, method="highs-ds")
-    return float(_answer(found).fun)
+    program = linprog(cost, rows, np.zeros(m), share, [1.0], bounds, method="highs-ds")
+    return float(_answer(program).fun)
 
 
 def _solved(f: np.ndarray, v: np.ndarray, bound: float) -> np.ndarray:
     m = v.shape[1]
     rows, right = (v.T, np.full(m, bound)) if m else (None, None)
     # the dual simplex ends at a corner; an interior point would mix more candidates than it must
-    found = linprog(f, rows, right, np.ones((1, len(f))), [1.0], method="highs-ds")
-    return _answer(found).x
+    program = linprog(f, rows, right, np.ones((1, len(f))), [1.0], method="highs-ds")
+    return _answer(program).x
 
 
-def _answer(found: Any) -> Any:
-    if found.status != 0:
-        raise SetpointError(f"the linear program of the mixture was not solved: {found.message}")
-    return found
+def _answer(program: Any) -> Any:
+    if program.status != 0:
+        raise SetpointError(f"the linear program of the mixture was not solved: {program.message}")
+    return program
 
 
 def _sided(v: np.ndarray, equal: Sequence[bool]) -> np.ndarray:

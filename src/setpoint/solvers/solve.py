@@ -185,31 +185,38 @@ def _sqp(
 
 
 def _result(run: SqpRun, plan: str) -> Result:
-    functions, best, k = run.functions, run.best, run.functions.count[0]
-    found = run.concluded()
-    n, m = len(functions.first), len(best.v)
-    if found is None:
-        paid, low, high, kkt, bundle = np.zeros(m), np.zeros(n), np.zeros(n), math.nan, None
+    functions = run.functions
+    best = run.best
+    equations = functions.count[0]
+    conclusion = run.concluded()
+    bundle = None
+    if conclusion is None:
+        paid = np.zeros(len(best.v))
+        low = np.zeros(len(functions.first))
+        high = np.zeros(len(functions.first))
+        kkt = math.nan
     else:
-        paid, low, high = (host(t) for t in (found.multipliers, found.low, found.high))
-        kkt = found.kkt
-        bundle = (host(found.points), host(found.weights)) if len(found.points) > 1 else None
-    multipliers = Multipliers(paid[k:], paid[:k], low, high)
+        paid = host(conclusion.multipliers)
+        low = host(conclusion.low)
+        high = host(conclusion.high)
+        kkt = conclusion.kkt
+        if len(conclusion.points) > 1:
+            bundle = (host(conclusion.points), host(conclusion.weights))
     return Result(
-        functions.given(best.x),
-        best.f,
-        best.worst,
-        kkt,
-        multipliers,
-        run.success,
-        run.status,
-        run.iteration,
-        functions.calls,
-        run.gradients,
-        run.limits.elapsed(),
-        plan,
-        bundle,
-        run.state(),
+        x=functions.given(best.x),
+        fun=best.f,
+        violation=best.worst,
+        kkt=kkt,
+        multipliers=Multipliers(paid[equations:], paid[:equations], low, high),
+        success=run.success,
+        status=run.status,
+        iterations=run.iteration,
+        evaluations=functions.calls,
+        gradients=run.gradients,
+        seconds=run.limits.elapsed(),
+        plan=plan,
+        bundle=bundle,
+        state=run.state(),
     )
 
 

@@ -71,7 +71,7 @@ def wins(rows: BoundedRows, c: Array, sign: int, loss: Array, delta: float) -> n
 
     Parameters
     ----------
-    rows : Rows
+    rows : BoundedRows
     c : array of shape (m,)
     sign : {1, −1}
     loss : array of shape (m,)

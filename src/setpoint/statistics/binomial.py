@@ -56,14 +56,17 @@ def p_below(k: Any, n: Any, p: Any) -> Any:
 def lower(k: Any, n: Any, delta: float) -> Any:
     """The rate is at least this, with error at most δ; 0 where k is 0.
 
+    Of weighted rows k and n need not be whole.
+
     Examples
     --------
     >>> round(float(lower(59, 59, 0.05)), 4)
     0.9505
     """
     k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-    inner = special.betaincinv(np.maximum(k, 1), np.maximum(n - k + 1, 1), delta)
-    return np.where(k <= 0, 0.0, inner)[()]
+    some = k > 1e-12  # a share times a number of rows can miss 0 by rounding
+    inner = special.betaincinv(np.where(some, k, 1.0), np.maximum(n - k, 0) + 1, delta)
+    return np.where(some, inner, 0.0)[()]
 
 
 def upper(k: Any, n: Any, delta: float) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core import scipy_special as special
+from setpoint.statistics.binomial import lower, upper
 
 Z = 1.959963984540054  #: the normal quantile of 97.5%
 HALF = 0.025  #: the error of each end of a 95% interval
@@ -34,15 +34,7 @@ def share_interval(k: Any, n: Any) -> tuple[Any, Any]:
     >>> [round(float(x), 4) for x in share_interval(8, 10)]
     [0.4439, 0.9748]
     """
-    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-    low = _lower(k, n)
-    return low, 1 - _lower(n - k, n)
-
-
-def _lower(k: np.ndarray, n: np.ndarray) -> np.ndarray:
-    some = k > 1e-12
-    inner = special.betaincinv(np.where(some, k, 1.0), np.maximum(n - k, 0) + 1, HALF)
-    return np.where(some, inner, 0.0)[()]
+    return lower(k, n, HALF), upper(k, n, HALF)
 
 
 def auroc_interval(positive: np.ndarray, scores: np.ndarray) -> tuple[float, float] | None:

@@ -77,4 +77,3 @@ def schedule(x: Any, name: str) -> Schedule:
     if is_real(x):
         return Constant(x)
     raise KindError(f"{name} is a number or a schedule such as Annealed(1, 0.1, steps); got {x!r}")
-

@@ -1,4 +1,4 @@
-"""What a surrogate of the step is."""
+"""Base of the surrogates of the step."""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ class Processes(Exchange):
     """Sums and rows over the processes of a group."""
 
     def __init__(self, group: Any = None) -> None:
-        self.group, self.world, self.rank = group, world_size(group), rank(group)
+        self.group = group
+        self.world = world_size(group)
+        self.rank = rank(group)
 
     def summed(self, x: Tensor) -> Tensor:
         whole = x.detach().clone()

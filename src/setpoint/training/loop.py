@@ -144,8 +144,12 @@ class _Run:
         judge: Judge | None,
         listener: Listener,
     ) -> None:
-        self.model, self.loss, self.batches, self.plan = model, loss, batches, plan
-        self.judge, self.listener = judge, listener
+        self.model = model
+        self.loss = loss
+        self.batches = batches
+        self.plan = plan
+        self.judge = judge
+        self.listener = listener
         self.device = next(model.parameters()).device
         self.outer = model
         if world_size() > 1:
@@ -191,7 +195,8 @@ class _Run:
         self.model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.best, self.history = state["best"], state["history"]
+        self.best = state["best"]
+        self.history = state["history"]
         self.epoch, self.place, self.step = state["place"]
         self.losses = list(state["losses"])
         self.randomness = state["random"]
@@ -216,13 +221,13 @@ class _Run:
         plan = self.plan
         self.tell(Started(plan.phase, self.epoch, plan.epochs, self.batches.count(), resumed))
         cuda = [self.device] if self.device.type == "cuda" else []
-        reason = None
+        reason, finished = None, True
         with torch.random.fork_rng(devices=cuda), interruptions() as interrupted:
             while reason is None:
                 reason = self.ended()
                 if reason is None:
                     reason = self.one_epoch(interrupted)
-        finished = not reason.startswith("interrupted")
+                    finished = reason is None
         if finished:
             self.save()
         if self.best is not None:
@@ -268,7 +273,8 @@ class _Run:
                 "values, or the learning rate is too high"
             )
         self.verdict(mean, time.monotonic() - began)
-        self.epoch, self.place = self.epoch + 1, 0
+        self.epoch = self.epoch + 1
+        self.place = 0
         if self.epoch % self.plan.every == 0:
             self.save()
         return None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.arrays import assign, exponential, inverse, where, total
+from setpoint._core.arrays import assign, exponential, inverse, total, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import number, whole
 from setpoint.programs import GathersRows, KeepsRows, Priced, StreamProgram, TracksThresholds
@@ -174,7 +174,7 @@ class RunningLoss(nn.Module):
         check_options(program, self.memory, self.accumulate)
         self.program = program
         self.process_group = process_group
-        # found without the search through submodules, which costs as much as a small sum
+        # found without the search through submodules
         self.__dict__["_program"] = program
         self.__dict__["_tracker"] = program if isinstance(program, TracksThresholds) else None
         self.__dict__["_row_keeper"] = program if isinstance(program, KeepsRows) else None
@@ -327,7 +327,7 @@ class RunningLoss(nn.Module):
     def _measure(self, rows: Any, world: int) -> BatchTotals:
         """The sums of a batch, over all processes."""
         program = self._program
-        totals, memory = program.measure(rows, self._buffers["steps"])
+        totals, memory = program.measure(rows, cast(Buffers, self._buffers)["steps"])
         base = program.base(rows)
         mass, count = program.mass(rows)
         if world > 1 and not isinstance(program, GathersRows):
@@ -424,4 +424,3 @@ class RunningLoss(nn.Module):
                 if new.dtype in (torch.float16, torch.bfloat16) or exact:
                     module._buffers[name] = cast(Tensor, old).to(new.device)
         return self
-

@@ -65,7 +65,7 @@ def test_screen_of_a_proof(run, tuned, fresh, flat, tmp_path):
     for words in (
         f"Goal {goal}",
         "Data 1,000 rows;",
-        f"Operating point {proof.point.operating_point()}",
+        f"Operating point {proof.point.describe()}",
         f"maximize recall {proof.value:.4g} – {low:.4g} to {high:.4g} – –",
         f"{proof.findings[0].evidence[0]} PROVEN",
         f">= 0.7 at least {proof.findings[0].bound:.4g}",

@@ -86,7 +86,7 @@ def test_labels_of_every_kind_are_read_as_the_rule_has_them(run, tuned, held, sc
         told = json.loads(run("evaluate", rule_file, path, *named, "--json").stdout)
         y = rows["label"] if column == "two" else 1 - rows["label"]
         rule = sp.DecisionRule.load(rule_file)
-        plain = replace(rule, task=replace(rule.task, positive=None))
+        plain = replace(rule, point=replace(rule.point, task=replace(rule.task, positive=None)))
         assert told["value"] == sp.evaluate(plain, y, rows["score"]).value
 
 

@@ -1,6 +1,8 @@
 """`setpoint fit`: what it prints is what it wrote, and what it wrote is what the library finds."""
 
+import collections
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -124,6 +126,36 @@ def test_columns_with_a_role_are_no_features(tmp_path):
     for name in ("w", "part", "who"):
         assert f'column "{name}" (--' in said
     assert 'dropped on request: "age"' in said
+
+
+def test_labels_and_cells_are_read_once_and_each_file_is_hashed_once(fit):
+    """What is known already is handed on; a check that is repeated here is time on every fit."""
+    from setpoint._core import files
+    from setpoint.fit import class_labels, pipeline
+
+    watched = {
+        function.__code__: name
+        for name, function in {
+            "labels": class_labels.read_labels,
+            "cells": pipeline.fingerprint_of,
+            "hashes": files.digest,
+            "verified": files.verified,
+        }.items()
+    }
+    calls = collections.Counter()
+
+    def count(frame, event, _):
+        if event == "call" and frame.f_code in watched:
+            calls[watched[frame.f_code]] += 1
+
+    sys.setprofile(count)
+    try:
+        result, out = fit(people(), "--no-compare")
+    finally:
+        sys.setprofile(None)
+    assert result.exit_code in (0, 3), result.stderr
+    written = [p for p in out.rglob("*") if p.is_file() and p.name != "manifest.json"]
+    assert calls == {"labels": 1, "cells": 1, "hashes": len(written)}
 
 
 def test_your_own_parts_are_used(fit):

@@ -12,6 +12,7 @@ from PIL import Image
 from tests.restoration.smooth import images
 
 from setpoint.cli.commands import restore as command
+from setpoint.cli.display.progress_bar import ProgressBar
 from setpoint.restoration import storage
 from setpoint.restoration.image_scores import psnr
 from setpoint.restoration.operators import as_operator
@@ -322,34 +323,30 @@ def test_ctrl_c_keeps_the_best_so_far(run, case, undrawn):
 
 
 def test_the_bar_tells_method_step_and_residual(monkeypatch):
-    shown = []
+    events = []
 
-    class Bar:
-        def __init__(self, screen):
-            pass
+    class Bar(ProgressBar):
+        shown = True
 
-        def show(self, text, done, total):
-            shown.append((text, done, total))
+        def show(self, *event):
+            events.append(event)
 
-        def stop(self):
-            shown.append("stopped")
+    def compare(*_, callback, **__):
+        callback("dmplug", 5, 20, torch.tensor([0.01, 0.07]))  # their mean is 0.2 squared
+        callback("dmplug", 6, 20, torch.tensor([9.0, 9.0]))  # too soon after the last look
+        callback("tv", 1, None, torch.tensor([0.25]))
+        return "restored"
 
-    class Terminal:
-        is_terminal = True
-
-    monkeypatch.setattr(command, "Bar", Bar)
-    monkeypatch.setattr(command.Screen, "open", lambda stderr: SimpleNamespace(console=Terminal))
+    monkeypatch.setattr(command, "ProgressBar", Bar)
+    monkeypatch.setattr(importlib.import_module("setpoint.restoration.compare"), "compare", compare)
     times = iter([10.0, 10.1, 10.3])
     monkeypatch.setattr(command.time, "monotonic", lambda: next(times))
-    with command._Live(["dmplug", "tv"], quiet=False) as live:
-        live("dmplug", 5, 20, torch.tensor([0.01, 0.07]))  # their mean is 0.2 squared
-        live("dmplug", 6, 20, torch.tensor([9.0, 9.0]))  # too soon after the last look
-        live("tv", 1, None, torch.tensor([0.25]))
-    assert shown == [
+    given = SimpleNamespace(y=0, operator=0, prior=0, truth=0, noise=0, training=0)
+    assert command._compared(given, ["dmplug", "tv"], None, 0, quiet=False) == "restored"
+    assert events == [
         ("dmplug 5/20, residual 0.2", 0.25, 2),
         ("tv 1, residual 0.5", 1.0, 2),
         ("done", 2, 2),
-        "stopped",
     ]
 
 

@@ -137,7 +137,7 @@ def test_a_mistake_found_late_leaves_nothing(fit, tmp_path, monkeypatch):
 
     monkeypatch.setattr("setpoint.fit.pipeline.choose_stack", fail)
     result = fit(out=tmp_path / "deep" / "run")
-    assert (result.exit_code, result.stderr) == (2, "setpoint: found late\n")
+    assert (result.exit_code, result.stderr) == (2, "setpoint: found late.\n")
     assert not (tmp_path / "deep").exists()
 
 

@@ -165,7 +165,9 @@ def test_nothing_is_proven_without_an_exact_bound(promise):
 
 def test_nothing_is_proven_of_all_groups_where_one_that_was_declared_is_missing():
     law = grouped((1.0, 0.5, 0.99, 0.01))
-    rule = replace(rule_for(law), task=sp.Task.binary(groups={"group": ["a", "b"]}))
+    rule = rule_for(law)
+    task = sp.Task.binary(groups={"group": ["a", "b"]})
+    rule = replace(rule, point=replace(rule.point, task=task))
     rows = law.draw(generator("missing"), 1000)
     goal = 'maximize accuracy subject to worst(recall, by="group") >= 0.5'
     assert not sp.certify(goal, rule, rows.y, rows.scores, **rows.options).proven

@@ -8,6 +8,7 @@ import pytest
 import setpoint as sp
 from setpoint.decisions import DecisionRule, Fingerprint
 from setpoint.expressions import Number, take_in
+from setpoint.rules.one_threshold import OneThreshold
 from setpoint.statistics import betting_test as betting
 
 GOAL = "maximize recall subject to precision >= 0.9"
@@ -21,10 +22,8 @@ def rows(n, seed=0, apart=1.5, share=0.4):
 
 def rule(goal=GOAL, threshold=0.5, task=None):
     return DecisionRule(
+        point=OneThreshold(task=task or sp.Task(), threshold=threshold),
         goal=sp.Goal.parse(goal),
-        task=task or sp.Task(),
-        kind="threshold",
-        threshold=threshold,
         feasible=True,
         value=None,
         rows=1,

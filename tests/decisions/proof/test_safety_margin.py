@@ -11,6 +11,11 @@ import setpoint as sp
 from setpoint.decisions.proof.safety_margin import cautious, room_with_margin
 from setpoint.expressions import Task, take_in
 from setpoint.goals import Goal
+from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.rule import RuleSearch
+from setpoint.rules.table import RULES
+
+ONE = RuleSearch(rule=OneThreshold)
 
 
 def columns(y, scores, task=None, **more):
@@ -79,7 +84,7 @@ def test_it_is_the_best_of_those_with_the_margin(text, seed):
     y, s = drawn(seed)
     better, rate = GOALS[text]
     value, _ = brute(y, s, better, rate, 2.0)
-    rule, share = cautious(Goal.parse(text), columns(y, s), "threshold")
+    rule, share = cautious(Goal.parse(text), columns(y, s), ONE)
     if share == 1:
         decided = s >= rule.threshold
         assert better(y, decided) == pytest.approx(value)
@@ -97,7 +102,7 @@ def test_breaking_on_new_rows_becomes_rare():
         fresh_y, fresh_s = drawn(10_000 + seed, 8000)
         rules = {
             "tuned": sp.tune(goal, y, s),
-            "margin": cautious(goal, columns(y, s), "threshold")[0],
+            "margin": cautious(goal, columns(y, s), ONE)[0],
         }
         for name, rule in rules.items():
             broken[name] += precision_of(fresh_y, fresh_s >= rule.threshold) < 0.75
@@ -108,17 +113,17 @@ def test_breaking_on_new_rows_becomes_rare():
 def test_without_constraints_or_margin_it_is_tune():
     y, s = drawn(0)
     for text, margin in (("maximize f1", None), ("maximize recall subject to precision >= 0.7", 0)):
-        rule, share = cautious(Goal.parse(text), columns(y, s), "threshold", margin=margin)
+        rule, share = cautious(Goal.parse(text), columns(y, s), ONE, margin=margin)
         assert (rule.threshold, share) == (sp.tune(text, y, s).threshold, 0)
 
 
 def test_a_margin_nobody_has_is_halved_and_then_given_up():
     y, s = drawn(1, 60)
     goal = Goal.parse("maximize recall subject to precision >= 0.999")
-    rule, share = cautious(goal, columns(y, s), "threshold", margin=5.0)
+    rule, share = cautious(goal, columns(y, s), ONE, margin=5.0)
     assert (rule.threshold, share) == (sp.tune(goal, y, s).threshold, 0)
     half = Goal.parse("maximize recall subject to precision >= 0.8")
-    rule, share = cautious(half, columns(y, s), "threshold", margin=3.0)
+    rule, share = cautious(half, columns(y, s), ONE, margin=3.0)
     value, _ = brute(y, s, recall_of, lambda y, d: ((y & d).sum(), d.sum(), 0.8, None), 3 * share)
     assert 0 < share < 1
     assert recall_of(y, s >= rule.threshold) == pytest.approx(value)
@@ -136,9 +141,8 @@ def test_other_constraints_and_rules_get_a_margin_too(text, kind):
     y, s = drawn(3, 1200)
     group = np.where(np.arange(1200) % 3 == 0, "a", "b")
     goal = Goal.parse(text)
-    rule, share = cautious(
-        goal, columns(y, s, group=group), kind, by="group" if kind == "per-group" else None
-    )
+    search = RuleSearch(rule=RULES[kind], by="group" if kind == "per-group" else None)
+    rule, share = cautious(goal, columns(y, s, group=group), search)
     plain = sp.tune(goal, y, s, group=group, kind=kind)
     assert share > 0
     assert rule.feasible

@@ -111,36 +111,36 @@ def test_curves_lie_on_scikit_learns(decided):
     y, s, *_, columns = decided
     made = curves(columns)
     fpr, tpr, _ = sk.roc_curve(y, s, drop_intermediate=False)
-    roc = made["roc"]
-    for x, z in zip(roc["x"], roc["y"], strict=True):
+    roc = made.roc
+    for x, z in zip(roc.x, roc.y, strict=True):
         assert np.min(abs(fpr - x) + abs(tpr - z)) < 1e-12
     precision, recall, _ = sk.precision_recall_curve(y, s)
-    pr = made["pr"]
-    for x, z in zip(pr["x"], pr["y"], strict=True):
+    pr = made.pr
+    for x, z in zip(pr.x, pr.y, strict=True):
         assert np.min(abs(recall - x) + abs(precision - z)) < 1e-12
-    assert len(pr["x"]) <= 200
-    assert (roc["x"][0], roc["y"][0]) == (0, 0)
-    assert (roc["x"][-1], roc["y"][-1]) == (1, 1)
+    assert len(pr.x) <= 200
+    assert (roc.x[0], roc.y[0]) == (0, 0)
+    assert (roc.x[-1], roc.y[-1]) == (1, 1)
     # thinned, they lose nothing that can be seen
     whole = np.interp(np.linspace(0, 1, 500), fpr, tpr)
-    assert np.mean(abs(np.interp(np.linspace(0, 1, 500), roc["x"], roc["y"]) - whole)) < 0.005
+    assert np.mean(abs(np.interp(np.linspace(0, 1, 500), roc.x, roc.y) - whole)) < 0.005
 
 
 def test_band_is_the_exact_interval_at_each_threshold(decided):
     y, *_, columns = decided
-    pr, roc = curves(columns)["pr"], curves(columns)["roc"]
+    pr, roc = curves(columns).pr, curves(columns).roc
     P = int(y.sum())
-    for i in (0, 50, len(pr["x"]) - 1):
-        hits = round(pr["x"][i] * P)
-        flagged = round(hits / pr["y"][i]) if pr["y"][i] else 1
+    for i in (0, 50, len(pr.x) - 1):
+        hits = round(pr.x[i] * P)
+        flagged = round(hits / pr.y[i]) if pr.y[i] else 1
         exact = binomtest(hits, flagged).proportion_ci(0.95, "exact")
-        assert pr["low"][i] == pytest.approx(exact.low)
-        assert pr["high"][i] == pytest.approx(exact.high)
+        assert pr.low[i] == pytest.approx(exact.low)
+        assert pr.high[i] == pytest.approx(exact.high)
         exact = binomtest(hits, P).proportion_ci(0.95, "exact")
-        assert roc["low_y"][i + 1] == pytest.approx(exact.low)
-        assert roc["high_y"][i + 1] == pytest.approx(exact.high)
-    assert (roc["high_x"] <= roc["x"] + 1e-12).all()
-    assert (roc["low_x"] >= roc["x"] - 1e-12).all()
+        assert roc.low_y[i + 1] == pytest.approx(exact.low)
+        assert roc.high_y[i + 1] == pytest.approx(exact.high)
+    assert (roc.high_x <= roc.x + 1e-12).all()
+    assert (roc.low_x >= roc.x - 1e-12).all()
 
 
 def test_integer_weights_count_rows_twice(decided):
@@ -150,15 +150,13 @@ def test_integer_weights_count_rows_twice(decided):
     many = np.repeat(np.arange(len(y)), w.astype(int))
     plain = curves(ScoredRows("certify", y[many], s[many]).decided_by(rule))
     at = np.linspace(0, 1, 50)
-    a, b = (np.interp(at, c["roc"]["x"], c["roc"]["y"]) for c in (weighted, plain))
+    a, b = (np.interp(at, c.roc.x, c.roc.y) for c in (weighted, plain))
     assert np.allclose(a, b, atol=0.01)
-    assert "effective" in weighted["how"]
+    assert "effective" in weighted.how
     # heavier rows are no more rows: the band is not narrower than that of the rows there are
-    i = len(weighted["pr"]["x"]) - 1
-    j = len(plain["pr"]["x"]) - 1
-    assert weighted["pr"]["high"][i] - weighted["pr"]["low"][i] > (
-        plain["pr"]["high"][j] - plain["pr"]["low"][j]
-    )
+    i = len(weighted.pr.x) - 1
+    j = len(plain.pr.x) - 1
+    assert weighted.pr.high[i] - weighted.pr.low[i] > (plain.pr.high[j] - plain.pr.low[j])
 
 
 def test_one_class_has_no_curve():
@@ -167,7 +165,7 @@ def test_one_class_has_no_curve():
     columns = ScoredRows("certify", y, s).decided_by(rule)
     assert curves(columns) is None
     assert reliability(columns) is None
-    assert confusion(columns)["people"][1]["value"] is None
+    assert confusion(columns).people[1].value is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 150, 201, 5000])
@@ -185,8 +183,8 @@ def test_confusion_counts_rows(decided):
     p = s >= rule.threshold
     table = confusion(columns)
     (tn, fp), (fn, tp) = sk.confusion_matrix(y, p)
-    assert (table["tp"], table["fp"], table["fn"], table["tn"]) == (tp, fp, fn, tn)
-    assert [part["value"] for part in table["people"]] == [
+    assert (table.tp, table.fp, table.fn, table.tn) == (tp, fp, fn, tn)
+    assert [part.value for part in table.people] == [
         pytest.approx(x) for x in (tp / (tp + fp), tp / (tp + fn), fp / (fp + tn))
     ]
 
@@ -205,14 +203,12 @@ def test_confusion_of_classes_equals_scikit_learn():
 def test_spread_of_scores_adds_up_and_shows_the_threshold(decided):
     y, s, rule, columns = decided
     made = distribution(columns, rule)
-    assert sum(made["positive"]) == pytest.approx(1)
-    assert sum(made["other"]) == pytest.approx(1)
-    assert made["cuts"] == [rule.threshold]
-    assert made["edges"][0] < rule.threshold < made["edges"][-1]
-    flagged = np.array(made["edges"][:-1]) >= rule.threshold
-    assert made["positive"][flagged].sum() == pytest.approx(
-        (s[y] >= rule.threshold).mean(), abs=0.1
-    )
+    assert sum(made.positive) == pytest.approx(1)
+    assert sum(made.other) == pytest.approx(1)
+    assert made.cuts == (rule.threshold,)
+    assert made.edges[0] < rule.threshold < made.edges[-1]
+    flagged = np.array(made.edges[:-1]) >= rule.threshold
+    assert made.positive[flagged].sum() == pytest.approx((s[y] >= rule.threshold).mean(), abs=0.1)
 
 
 def test_calibration_of_true_probabilities_holds():
@@ -221,12 +217,12 @@ def test_calibration_of_true_probabilities_holds():
     y = random.random(20_000) < p
     rule = sp.tune(cases.GOAL, y, p, task=sp.Task.binary(score="probability"))
     made = reliability(ScoredRows("certify", y, p).decided_by(rule))
-    assert made["probability"]
-    assert sum(made["rows"]) == 20_000
-    inside = [lo <= x <= hi for x, lo, hi in zip(made["x"], made["low"], made["high"], strict=True)]
+    assert made.probability
+    assert sum(made.rows) == 20_000
+    inside = [lo <= x <= hi for x, lo, hi in zip(made.x, made.low, made.high, strict=True)]
     assert np.mean(inside) >= 0.8
     assert len(inside) == 12
-    assert (np.diff(made["x"]) > 0).all()
+    assert (np.diff(made.x) > 0).all()
 
 
 def test_equal_scores_stand_in_one_group():
@@ -234,35 +230,33 @@ def test_equal_scores_stand_in_one_group():
     s = np.repeat([0.1, 0.9], 150)
     rule = sp.tune(cases.GOAL, *cases.rows(500, 1))
     made = reliability(ScoredRows("certify", y, s).decided_by(rule))
-    assert made["x"] == [pytest.approx(0.1), pytest.approx(0.9)]
-    assert made["y"] == [pytest.approx(1 / 3)] * 2
+    assert made.x == pytest.approx([0.1, 0.9])
+    assert made.y == pytest.approx([1 / 3] * 2)
 
 
 def test_groups_equal_counting_by_hand(decided):
     y, s, rule, _ = decided
     region = np.where(np.arange(len(y)) % 50 == 0, "isle", np.where(y, "a", "b"))
     (table,) = affected(ScoredRows("certify", y, s, {"region": region}).decided_by(rule))
-    assert table["column"] == "region"
-    by = {g["value"]: g for g in table["groups"]}
+    assert table.column == "region"
+    by = {g.value: g for g in table.groups}
     p = s >= rule.threshold
     own = region == "isle"
-    assert by["isle"]["rows"] == own.sum()
-    assert by["isle"]["positives"] == (own & y).sum()
-    assert by["isle"]["shares"]["recall"]["value"] == pytest.approx(p[own & y].mean())
-    assert by["isle"]["shares"]["fpr"]["value"] == pytest.approx(p[own & ~y].mean())
-    assert by["isle"]["small"]
-    assert by["b"]["shares"]["recall"]["value"] is None  # no positive there
-    assert [g["rows"] for g in table["groups"]] == sorted(
-        (g["rows"] for g in table["groups"]), reverse=True
-    )
+    assert by["isle"].rows == own.sum()
+    assert by["isle"].positives == (own & y).sum()
+    assert by["isle"].shares["recall"].value == pytest.approx(p[own & y].mean())
+    assert by["isle"].shares["fpr"].value == pytest.approx(p[own & ~y].mean())
+    assert by["isle"].small
+    assert by["b"].shares["recall"].value is None  # no positive there
+    assert [g.rows for g in table.groups] == sorted((g.rows for g in table.groups), reverse=True)
 
 
 def test_many_groups_are_capped(decided):
     y, s, rule, _ = decided
     many = {"shop": np.array([f"s{i % 45}" for i in range(len(y))])}
     (table,) = affected(ScoredRows("certify", y, s, many).decided_by(rule))
-    assert len(table["groups"]) == 30
-    assert table["left_out"] == 15
+    assert len(table.groups) == 30
+    assert table.left_out == 15
 
 
 @pytest.mark.parametrize(
@@ -280,14 +274,14 @@ def test_tradeoff_passes_through_the_rule(goal, panels):
     columns = ScoredRows("out-of-fold", y, s).decided_by(rule)
     goal = lower(Goal.parse(goal))
     made = tradeoff(goal, rule, [("out-of-fold", columns)], key_figures(goal, columns), [])
-    assert len(made["panels"]) == panels
-    for panel in made["panels"]:
-        x, z = panel["curves"][0]["x"], panel["curves"][0]["y"]
-        point = panel["point"]
+    assert len(made.panels) == panels
+    for panel in made.panels:
+        x, z = panel.curves[0].x, panel.curves[0].y
+        point = panel.point
         scale = max(1, np.nanmax(abs(z)))
-        near = np.nanmin(abs(x - point["x"]) + abs(z - point["y"]) / scale)
+        near = np.nanmin(abs(x - point.x) + abs(z - point.y) / scale)
         assert near < 0.03
-        assert point["y"] == pytest.approx(rule.value)
+        assert point.y == pytest.approx(rule.value)
 
 
 def test_tradeoff_of_a_goal_on_scores_is_left_out():

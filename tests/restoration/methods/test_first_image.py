@@ -156,7 +156,7 @@ def test_a_start_that_does_not_explain_y_has_no_share(digits_flow, held_digits):
     y = Gaussian(0.05).add(operator(truth), 0, observed=operator.observed)
     options = {"noise": 0.05, "method": "fmplug", "warm_from": 1 - truth, "copies": 2}
     alone, both = (
-        restore(y, operator, digits_flow, share=share, iterations=30, **options)
+        restore(y, operator, digits_flow, share=share, iterations=10, **options)
         for share in (0.0, 0.9)
     )
     torch.testing.assert_close(alone.image, both.image)

@@ -117,7 +117,7 @@ def certify(
     refuse_existing([out], force, rows=[file], read=[rule_file, *(seen or ())])
     refuse_unwritable(rule_file, "which has to remember the rows")
     used = [load_seen(path) for path in seen or ()]
-    roles = roles_of(rule, wanted, label, score, scores, positive, weight, group, query)
+    roles = roles_of(rule.point, wanted, label, score, scores, positive, weight, group, query)
     rows = read_for(rule.task, file, roles)
     proof = test_rule(
         wanted,

@@ -24,7 +24,7 @@ from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.referee import Bout, Entrant
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
-from setpoint.rules.rule import applied
+from setpoint.rules.decision_rule import applied
 
 HELP = "Set two runs side by side; with labelled rows, both decide the same ones."
 EPILOG = """

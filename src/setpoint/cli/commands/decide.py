@@ -90,7 +90,7 @@ def decide(
     kept = read_as_text(file, table) if as_text else table
     _write(out, kept.assign(**decided), as_text)
     counts = {name: _counts(values) for name, values in decided.items()}
-    undecided = len(table) - sum(counts["decided"].values()) if rule.kind == "abstain" else 0
+    undecided = len(table) - sum(counts["decided"].values()) if rule.point.may_abstain else 0
     if as_json:
         print_json(
             {
@@ -98,7 +98,7 @@ def decide(
                 "data": {"file": str(file), "rows": len(table)},
                 "operating_point": rule.operating_point(),
                 "decided": counts,
-                **({"undecided": undecided} if rule.kind == "abstain" else {}),
+                **({"undecided": undecided} if rule.point.may_abstain else {}),
                 "written": {"rows": str(out)},
             }
         )
@@ -117,7 +117,7 @@ def _decided(
     names = score_columns(rule.task, given) or usual_column(table, SCORE, "score")
     matrix = rule.task.kind in ("multiclass", "multilabel")
     scores = score_matrix(table, names) if matrix else numbers(table, names[0], "score")
-    column = group or (rule.by if rule.kind == "per-group" else None)
+    column = group or rule.point.group_column
     more: dict[str, Any] = {}
     if column is not None:
         more["group"] = {rule.by or column: group_values(table, column, "group")}
@@ -129,7 +129,7 @@ def _decided(
     if rule.task.kind == "multilabel":
         labels = rule.task.classes or ()
         return {f"decided_{c}": found[:, j].astype(np.int8) for j, c in enumerate(labels)}
-    if rule.kind == "abstain":
+    if rule.point.may_abstain:
         return {"decided": np.array([None, 0, 1], dtype=object)[found + 1]}
     return {"decided": found.astype(np.int8)}
 
@@ -159,7 +159,7 @@ def _show(
 ) -> None:
     def said(of: dict[str, int]) -> str:
         named = ", ".join(f"{name} {many:,}" for name, many in of.items())
-        if rule.kind == "abstain":
+        if rule.point.may_abstain:
             whole = f"{rows - undecided:,} of {count(rows, 'row')}"
             return f"{whole}: {named or 'none'}; {undecided:,} left empty, undecided"
         if rule.task.kind == "multiclass":

@@ -148,7 +148,7 @@ class EvaluatedRun:
 def _tested(run: SavedRun, rows: ScoredTable, y: Any) -> tuple[Certificate | None, str]:
     """A certificate of these rows, or why there is none."""
     rule = run.rule
-    if not rule.goal.constraints or rule.kind == "top-k":
+    if not rule.goal.constraints or rule.point.no_proof:
         return None, ""
     confidence = float(run.about["settings"]["confidence"])
     more = {name: values for name, values in rows.more.items() if name != "query"}
@@ -216,7 +216,7 @@ def evaluate(
             raise typer.Exit(Code.INFEASIBLE)
         return
     rule = load_rule(rule_file)
-    roles = roles_of(rule, rule.goal, label, score, scores, positive, weight, group, query)
+    roles = roles_of(rule.point, rule.goal, label, score, scores, positive, weight, group, query)
     rows = read_for(rule.task, file, roles)
     found = judge(rule, labels_for(rule.task, rows), rows.scores, **rows.more)
     if as_json:

@@ -26,7 +26,7 @@ from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.stack import MemberFate, MemberOutcome
+from setpoint.fit.stack import ALWAYS, FOR_REFEREE, MemberFate, MemberOutcome
 
 HELP = "Say what was decided in a run and why: models, margin, proof, price, checks."
 EPILOG = """
@@ -83,7 +83,7 @@ def members(run: SavedRun) -> list[dict[str, Any]]:
     return [
         {
             "name": member.name,
-            "why": why.get(member.name, ""),
+            "why": why[member.name],
             "weight": member.weight,
             "outcome": str(member.fate),
             "fate": _fate(member),
@@ -169,7 +169,7 @@ def _models(run: SavedRun) -> list[Fact]:
     facts: list[Fact] = []
     for member in members(run):
         weight = "" if not member["weight"] else f" (weight {number(member['weight'])})"
-        usual = member["why"] in ("", "always") or member["outcome"] == MemberFate.COMPARED
+        usual = member["why"] in (ALWAYS, FOR_REFEREE)
         why = "" if usual else f"; {member['why']}"
         facts.append((member["name"], f"{member['fate']}{weight}{why}"))
     folds = run.about["plan"]["folds"]
@@ -191,10 +191,9 @@ def _assumption(run: SavedRun) -> list[Fact]:
 
 
 def _checks(run: SavedRun) -> list[Fact]:
-    found = run.report["checks"]
-    passed = [c["title"] for c in found if c["status"] == "passed"]
-    looked = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
-    facts: list[Fact] = [("" if i else "Look at", line) for i, line in enumerate(looked)]
+    passed = [c["title"] for c in run.report["checks"] if c["status"] == "passed"]
+    lines = [f"{c['title']}: {c['sentence']} ({c['code']})" for c in run.checks]
+    facts: list[Fact] = [("" if i else "Look at", line) for i, line in enumerate(lines)]
     return [*facts, ("Checks passed", ", ".join(passed))] if passed else facts
 
 

@@ -10,20 +10,20 @@ import typer
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.notes import Note, NoteCode
-from setpoint.cli.display.progress_bar import Live, plan_facts
+from setpoint.cli.display.progress_bar import FitBar, plan_facts
 from setpoint.cli.display.run_view import next_facts, record, show_outcome
 from setpoint.cli.display.terminal import Code, Json, Screen, command, count, print_json
 from setpoint.cli.files.run_folder import Folder, claim
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.duration import in_words, seconds_of
-from setpoint.cli.inputs.fit_table import FitTable, Uses, read_given, refuse_unmeant
+from setpoint.cli.inputs.fit_table import FitTable, Uses, read_given
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several, split
 from setpoint.goals import Goal
 
 if TYPE_CHECKING:
     from setpoint.estimators.classifier import GoalClassifier
-    from setpoint.fit.plan import FitPlan
-    from setpoint.fit.run_record import FittedRun
+    from setpoint.fit.plan import Planned
+    from setpoint.fit.run_record import ClassifierRun
 
 
 # One fit from a file to a run folder: read, plan, fit, save; stopped, it can be taken up.
@@ -92,13 +92,12 @@ class Fitting:
         """Read, show the plan, fit, save."""
         folder = claim(out, self._asked(), force, self.file)
         given = read_given(self.file, self.goal, self.uses)
-        refuse_unmeant(self.goal, given, self.settings["kind"])
         run = self._fitted(given, folder)
         if folder.looked and run.certificate is not None:
             run = run.noted(Note(NoteCode.CERTIFY_ROWS_SEEN, _LOOKED))
         self._save(run, folder)
         folder.finish()
-        return FitOutput(SavedRun.open(folder.path), given, self.file, folder.resumed)
+        return FitOutput(SavedRun.of(folder.path, run), given, self.file, folder.resumed)
 
     def _asked(self) -> dict[str, Any]:
         """What makes it the same fit when it is called again."""
@@ -109,7 +108,7 @@ class Fitting:
             "seed": self.settings["random_state"],
         }
 
-    def _classifier(self, given: FitTable, folder: Folder, live: Live) -> GoalClassifier:
+    def _classifier(self, given: FitTable, folder: Folder, live: FitBar) -> GoalClassifier:
         from setpoint.estimators.classifier import GoalClassifier
 
         return GoalClassifier(
@@ -122,7 +121,7 @@ class Fitting:
             **self.settings,
         )
 
-    def _named(self, run: FittedRun, given: FitTable, folder: Folder) -> FittedRun:
+    def _named(self, run: ClassifierRun, given: FitTable, folder: Folder) -> ClassifierRun:
         """The run with the names of its file, its label and its folder."""
         path = folder.path
         usage = (
@@ -132,15 +131,15 @@ class Fitting:
         )
         return run.named(source=self.file.name, target=given.target.name, usage=usage)
 
-    def _fitted(self, given: FitTable, folder: Folder) -> FittedRun:
+    def _fitted(self, given: FitTable, folder: Folder) -> ClassifierRun:
         """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
 
-        def planned(plan: FitPlan) -> None:
+        def planned(event: Planned) -> None:
             if not self.quiet:
-                self._show_plan(Screen.open(), given, plan, folder)
+                self._show_plan(Screen.open(), given, event, folder)
             folder.begin(self._asked())
 
-        with Live(planned, self.quiet) as live:
+        with FitBar(planned, self.quiet) as live:
             made = self._classifier(given, folder, live)
             try:
                 made.fit(given.X, given.target.y, **given.more)
@@ -155,7 +154,7 @@ class Fitting:
                 raise
             return self._named(made.run_, given, folder)
 
-    def _stopped(self, run: FittedRun | None, folder: Folder) -> KeyboardInterrupt:
+    def _stopped(self, run: ClassifierRun | None, folder: Folder) -> KeyboardInterrupt:
         """Write the best so far, unless a finished run lies there; say how to go on."""
         from setpoint.fit import storage
 
@@ -170,7 +169,7 @@ class Fitting:
             f"stopped; what is done is kept{best}: run the same command to go on."
         )
 
-    def _save(self, run: FittedRun, folder: Folder) -> None:
+    def _save(self, run: ClassifierRun, folder: Folder) -> None:
         from setpoint.fit import storage
 
         try:
@@ -187,9 +186,9 @@ class Fitting:
             folder.withdraw()
             return error
         kept = "What was fitted before is kept: run the same command to go on."
-        return FileError(f"{str(error).rstrip('.')}. {kept}")
+        return error.followed_by(kept)
 
-    def _show_plan(self, screen: Screen, given: FitTable, plan: FitPlan, folder: Folder) -> None:
+    def _show_plan(self, screen: Screen, given: FitTable, planned: Planned, folder: Folder) -> None:
         data = f"{self.file.name}: {count(len(given.X), 'row')}, {given.columns_line()}"
         resumed = [("", "goes on with the parts that are done")] if folder.resumed else []
         screen.line()
@@ -197,9 +196,9 @@ class Fitting:
             [
                 ("Goal", str(self.goal)),
                 ("Data", data),
-                ("", f"{given.target.line()}; fingerprint {given.fingerprint(self.goal)[:8]}"),
+                ("", f"{given.target.line()}; fingerprint {planned.fingerprint[:8]}"),
                 *(("", note) for note in given.notes),
-                *plan_facts(plan),
+                *plan_facts(planned.plan),
                 *resumed,
             ]
         )

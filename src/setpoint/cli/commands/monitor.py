@@ -201,7 +201,7 @@ class _Told:
                 "confidence": proof.confidence,
             },
             "data": {"file": str(self.file), **self.rows.about},
-            "operating_point": proof.point.operating_point(),
+            "operating_point": proof.point.describe(),
             "labels": self.watching.labels,
             "status": found.status,
             "rows": found.rows,
@@ -222,7 +222,7 @@ class _Told:
                 ("Goal", str(proof.goal)),
                 ("Certificate", f"{told_short(proof)}{unproven}"),
                 ("Data", data_line(self.rows.about, str(self.file))),
-                ("Operating point", proof.point.operating_point()),
+                ("Operating point", proof.point.describe()),
             ]
         )
         limit = number(round(math.exp(self.watching.limit), 6))

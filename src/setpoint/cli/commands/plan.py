@@ -160,7 +160,7 @@ def plan(
         rule = load_rule(rule_file)
         _refuse_declared(task=task, classes=classes, kind=kind, by=by, score_kind=score_kind)
         wanted = rule.goal if goal is None else Goal.parse(goal)
-        roles = roles_of(rule, wanted, label, score, scores, positive, group=group)
+        roles = roles_of(rule.point, wanted, label, score, scores, positive, group=group)
         rows = read_for(rule.task, file, roles)
         y, of = labels_for(rule.task, rows), {"rule": rule}
     made = lay_out(wanted, y, rows.scores, confidence=confidence, power=power, **of, **rows.more)

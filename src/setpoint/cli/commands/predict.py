@@ -64,14 +64,14 @@ class Deciding:
     def __init__(self, scorer: Scorer, file: Path, wanted: PredictOptions) -> None:
         self.scorer, self.file, self.wanted = scorer, file, wanted
         self.rule = scorer.classifier.rule_
-        if wanted.group is not None and self.rule.kind != "per-group":
+        if wanted.group is not None and not self.rule.point.needs_group:
             raise KindError("--group belongs to a rule with one threshold per group.")
-        self.group = wanted.group or (self.rule.by if self.rule.kind == "per-group" else None)
+        self.group = wanted.group or self.rule.point.group_column
 
     def write(self, out: Path, tick: Callable[[float], None]) -> DecisionCounts:
         """Decide every chunk and write it; ``tick`` is told the share that is done."""
         found = DecisionCounts()
-        decided = self._at_once() if self.rule.kind == "top-k" else None
+        decided = None if self.rule.point.row_by_row else self._at_once()
         with read_chunks(self.file, ROWS, like=self._like()) as chunks, sink(out) as file:
             for chunk in chunks:
                 first = chunks.start
@@ -90,7 +90,7 @@ class Deciding:
 
     def _at_once(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Scores and decisions of all rows, for a rule that compares them with each other."""
-        if self.rule.by == "query":
+        if self.rule.point.needs_query:
             raise KindError("a rule by query cannot be used here; use rule.json with decide.")
         with read_chunks(self.file, ROWS, like=self._like()) as chunks:
             scores = np.concatenate([self.scorer.scores(c, chunks.start) for c in chunks])
@@ -259,7 +259,7 @@ class Decided:
         """The share decided positive beside that of the rows it was last known of; whether far."""
         run, rows = self.run, self.found.rows
         known = run.flagged
-        if known is None or run.rule.task.kind != "binary" or run.rule.kind == "top-k":
+        if known is None or run.rule.task.kind != "binary" or not run.rule.point.row_by_row:
             return None
         then, of = known
         here = self.found.counts[DECISION].get(str(run.facts["positive"]), 0) / rows

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setpoint._core.errors import KindError
-from setpoint.cli.display.progress_bar import Bar
+from setpoint._core.progress import Progress
+from setpoint.cli.display.progress_bar import ProgressBar
 from setpoint.cli.display.terminal import Force, Json, Screen, count, print_json
 from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug, split
@@ -222,9 +223,9 @@ def _compared(
 ) -> Compared:
     from setpoint.restoration.compare import compare
 
-    with _Live(names, quiet) as live:
+    with ProgressBar(quiet) as bar:
         try:
-            return compare(
+            found = compare(
                 given.y,
                 given.operator,
                 given.prior,
@@ -234,45 +235,41 @@ def _compared(
                 seed=seed,
                 training=given.training,
                 iterations=iterations,
-                callback=live,
+                callback=_Iterates(names, bar),
             )
         except KeyboardInterrupt:
             said = "stopped before the first iterate; nothing is written."
             raise KeyboardInterrupt(said) from None
+        bar(Progress(what="done", done=len(names), total=len(names)))
+        return found
 
 
-class _Live:
-    """A bar on a terminal, with the residual. It looks at most five times a second.
+class _Iterates:
+    """What a restoration tells of its iterates, as progress; it looks at most five times a second.
 
     A residual lives on the device; reading it at every step would make the device wait.
     """
 
-    def __init__(self, methods: list[str], quiet: bool) -> None:
-        screen = Screen.open(stderr=True)
-        self.bar = None if quiet or not screen.console.is_terminal else Bar(screen)
+    def __init__(self, methods: list[str], bar: ProgressBar) -> None:
         self.methods = methods
+        self.bar = bar
         self.last = 0.0
-
-    def __enter__(self) -> _Live:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self.bar is None:
-            return
-        if kind is None:
-            self.bar.show("done", len(self.methods), len(self.methods))
-        self.bar.stop()
 
     def __call__(self, method: str, step: int, steps: int | None, residual: Any) -> None:
         now = time.monotonic()
-        if self.bar is None or now - self.last < 0.2:
+        if not self.bar.shown or now - self.last < 0.2:
             return
         self.last = now
         size = float(residual.double().mean().sqrt())
         part = step / steps if steps else 0.0
-        done = self.methods.index(method) + part
         of = f"/{steps}" if steps else ""
-        self.bar.show(f"{method} {step}{of}, residual {size:.4g}", done, len(self.methods))
+        self.bar(
+            Progress(
+                what=f"{method} {step}{of}, residual {size:.4g}",
+                done=self.methods.index(method) + part,
+                total=len(self.methods),
+            )
+        )
 
 
 def _record(found: Compared, setting: RestorationSetting, out: Path | None) -> dict[str, Any]:

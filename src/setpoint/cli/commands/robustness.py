@@ -11,14 +11,14 @@ import typer
 from rich.text import Text
 
 from setpoint._core.errors import KindError
-from setpoint.cli.display.progress_bar import Bar
+from setpoint.cli.display.progress_bar import ProgressBar
 from setpoint.cli.display.terminal import Code, Force, Json, Screen, number, print_json
 from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug, Several
 from setpoint.cli.inputs.user_code import called, claim, imported, read_arrays, read_model
 
 if TYPE_CHECKING:
-    from setpoint.robustness import AttackProgress, Promise, Robustness
+    from setpoint.robustness import Promise, Robustness
 
 HELP = "Attack a model on images, and say what is left of its accuracy."
 EPILOG = """
@@ -175,34 +175,12 @@ def _evaluated(
 
     # what attacks of others print does not belong into the results
     aside = redirect_stdout(sys.stderr) if quiet else nullcontext()
-    with _Live(quiet) as live, aside:
+    with ProgressBar(quiet) as bar, aside:
         try:
-            return evaluate(model, x, y, distance, eps, listener=live, **settings)
+            return evaluate(model, x, y, distance, eps, listener=bar, **settings)
         except KeyboardInterrupt:
             said = "stopped before the first batch of images was done; nothing is written."
             raise KeyboardInterrupt(said) from None
-
-
-class _Live:
-    """A bar on a terminal."""
-
-    def __init__(self, quiet: bool) -> None:
-        screen = Screen.open(stderr=True)
-        self.bar = None if quiet or not screen.console.is_terminal else Bar(screen)
-
-    def __enter__(self) -> _Live:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def __call__(self, event: AttackProgress) -> None:
-        if self.bar is None:
-            return
-        at = "" if event.eps is None else f", eps {event.eps:g}"
-        left = f", {event.right:,} of {event.seen:,} left" if event.seen else ""
-        self.bar.show(f"{event.attack}{at}{left}", event.done, event.total)
 
 
 def _stopped(found: Robustness, out: Path | None) -> str:

@@ -45,6 +45,7 @@ from setpoint.cli.inputs.shared_options import (
 from setpoint.decisions import DecisionRule
 from setpoint.decisions import tune as choose
 from setpoint.goals import Goal
+from setpoint.rules.table import needs_group
 
 # What is said of a rule that was chosen: as one JSON object, and on the screen.
 
@@ -127,8 +128,8 @@ class Told:
     def _usage(self) -> list[tuple[str, str]]:
         """How the rule is used from here."""
         rule, rows = self.rule, self.rows
-        group = {"per-group": f', group={{"{rule.by}": …}}', "top-k": ""}.get(rule.kind, "")
-        group = ", query=…" if rule.by == "query" else group
+        group = f', group={{"{rule.by}": …}}' if rule.point.needs_group else ""
+        group = ", query=…" if rule.point.needs_query else group
         written = [str(p) for p in (self.out, self.certificate, self.plot) if p is not None]
         facts = [("" if i else "Written", path) for i, path in enumerate(written)]
         if self.out is None:
@@ -157,7 +158,7 @@ class Told:
             goal = shlex.quote(str(rule.goal))
             return [("Plan for it", f"{command()} plan {planned} --goal {goal}")]
         facts = [("Check it", f"{command()} evaluate {name} held.csv {checked}")]
-        if rule.feasible and rule.goal.constraints and rule.kind != "top-k":
+        if rule.feasible and rule.goal.constraints and not rule.point.no_proof:
             bound = " --weight-bound X" if "weight" in rows.about else ""
             facts.append(("Prove it", f"{command()} certify {name} fresh.csv {checked}{bound}"))
             facts.append(("", "on rows that nothing has seen: they are touched once"))
@@ -342,7 +343,7 @@ def tune(
 
 def by_column(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
     """The column a per-group rule goes by: the only --group, where there are no others."""
-    if kind != "per-group":
+    if not needs_group(kind):
         return by
     if by is None:
         return groups[0] if len(groups) == 1 else None
@@ -353,7 +354,7 @@ def by_column(by: str | None, kind: str | None, groups: Sequence[str]) -> str | 
 
 def sought_for(goal: Goal, kind: str | None, by: str | None) -> tuple[str, ...]:
     """Columns of groups that need no option of their own."""
-    column = [by] if kind == "per-group" and by is not None else []
+    column = [by] if needs_group(kind) and by is not None else []
     return tuple(dict.fromkeys([*columns_of(goal), *column]))
 
 

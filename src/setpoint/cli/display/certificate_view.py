@@ -8,7 +8,6 @@ from rich.text import Text
 
 from setpoint._core.errors import GoalError, KindError
 from setpoint._core.words import listing
-from setpoint.cli.display.rule_view import bound_of
 from setpoint.cli.display.terminal import Screen, count, number
 from setpoint.decisions import Certificate, Evidence, Finding
 from setpoint.goals import Constraint, Goal
@@ -105,7 +104,7 @@ def refuse_weights(weight: str | None, weight_bound: float | None) -> None:
 
 def _name(constraint: Constraint) -> str:
     """What is bounded: the left side, or the difference of two metrics."""
-    if bound_of(constraint) is not None:
+    if constraint.number is not None:
         return str(constraint.left)
     return f"{constraint.left} - {constraint.right}"
 

@@ -24,8 +24,6 @@ def show_rule(screen: Screen, rule: DecisionRule) -> None:
 
 
 _NONE = "–"
-#: Kinds of rules for which it is not searched what a constraint costs.
-_UNSEARCHED = ("offsets", "top-k")
 _LEGEND = "costs: without this constraint the objective would be better"
 
 
@@ -42,7 +40,7 @@ def _show_table(screen: Screen, rule: DecisionRule) -> None:
                 number(held.value),
                 f"{constraint.op} {constraint.right}",
                 verdict(held.holds),
-                _NONE if rule.kind in _UNSEARCHED else costs,
+                costs if rule.point.finds_binding else _NONE,
                 _NONE if held.holds else number(short_by(constraint, held)),
                 number(held.reachable, "not known"),
             ]
@@ -51,21 +49,16 @@ def _show_table(screen: Screen, rule: DecisionRule) -> None:
     left_out = 5 if rule.feasible else 4
     for row in (headers, *rows):
         del row[left_out]
-    plain = all(bound_of(c) is not None for c in rule.goal.constraints)
+    plain = all(c.number is not None for c in rule.goal.constraints)
     solid = (2, 3, 4) if plain else (3, 4)
     numeric = (1, 5) if rule.feasible else (1, 4, 5)
     legend = _LEGEND if rule.feasible else ""
     screen.table(headers, rows, numeric=numeric, solid=solid, spare=(5,), legend=legend)
 
 
-def bound_of(constraint: Constraint) -> float | None:
-    """The right side of a constraint where it is a number."""
-    return None if constraint.right.needs() else float(constraint.right.read({}).value)
-
-
 def short_by(constraint: Constraint, held: ConstraintStanding) -> float | None:
     """How far a broken constraint is from its bound, in the units of the metric."""
-    bound = bound_of(constraint)
+    bound = constraint.number
     return held.short if bound is None or held.value is None else abs(held.value - bound)
 
 
@@ -81,7 +74,7 @@ def show_kept(screen: Screen, evaluation: Evaluation) -> None:
         said = Text("holds", "green") if kept.holds else Text("BROKEN", "bold red")
         bound = f"{constraint.op} {constraint.right}"
         rows.append((str(constraint.left), number(kept.value), bound, said))
-    plain = all(bound_of(c) is not None for c in goal.constraints)
+    plain = all(c.number is not None for c in goal.constraints)
     screen.table(("", "value", "bound", ""), rows, numeric=(1,), solid=(2, 3) if plain else (3,))
 
 

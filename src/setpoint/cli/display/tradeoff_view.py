@@ -32,8 +32,7 @@ def picture(rule: DecisionRule) -> Picture | None:
     if frontier.constraints:
         constraint = rule.goal.constraints[which]
         along, name = frontier.sides[which], str(constraint.left)
-        if not constraint.right.needs():
-            bound = float(constraint.right.read({}).value)
+        bound = constraint.number
         at = rule.held[which].value
     else:
         along, name, at = frontier.thresholds, "threshold", rule.threshold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setpoint._core.errors import FileError
 from setpoint._core.notes import Note
@@ -14,6 +14,9 @@ from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.diagnose import Diagnosis
 from setpoint.decisions.outcome import Outcome
 from setpoint.fit.stack import MemberOutcome, read_outcomes
+
+if TYPE_CHECKING:
+    from setpoint.fit.run_record import ClassifierRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +49,27 @@ class SavedRun:
         from setpoint.reports import Report
 
         verified(folder)
-        proof, bought, told = (
-            folder / f"{name}.json" for name in ("certificate", "comparison", "report")
-        )
-        if not told.exists():
+        certificate = folder / "certificate.json"
+        comparison = folder / "comparison.json"
+        report = folder / "report.json"
+        if not report.exists():
             raise FileError(f'"{folder}" was saved without its report; fit again for one.')
         return cls(
             folder,
             read_json(folder / "classifier.json"),
             DecisionRule.load(folder / "rule.json"),
-            Certificate.load(proof) if proof.exists() else None,
-            Comparison.from_json(read_json(bought)) if bought.exists() else None,
-            Report.load(told).to_json(),
+            Certificate.load(certificate) if certificate.exists() else None,
+            Comparison.from_json(read_json(comparison)) if comparison.exists() else None,
+            Report.load(report).to_json(),
+        )
+
+    @classmethod
+    def of(cls, folder: Path, run: ClassifierRun) -> SavedRun:
+        """A run that was just written to a folder, without reading it back."""
+        from setpoint.fit.storage import about
+
+        return cls(
+            folder, about(run), run.rule, run.certificate, run.comparison, run.report.to_json()
         )
 
     @property
@@ -95,8 +107,8 @@ class SavedRun:
     @property
     def diagnosis(self) -> Diagnosis | None:
         """Why the goal cannot be met, and what its limits cost."""
-        told = self.report["diagnosis"]
-        return None if told is None else Diagnosis.from_json(told["details"])
+        diagnosis = self.report["diagnosis"]
+        return None if diagnosis is None else Diagnosis.from_json(diagnosis["details"])
 
     @property
     def tuned_on_fitted_rows(self) -> bool:

@@ -15,10 +15,7 @@ from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.fit_target import Target, read_target, unlabelled, without_label
 from setpoint.cli.inputs.scored_table import columns_of, group_values
 from setpoint.datasets import Schema, column, numbers, read_table
-from setpoint.expressions import Domain, take_in
-from setpoint.goals import Goal, lower
-from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.table import kind_for
+from setpoint.goals import Goal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,15 +91,6 @@ class FitTable:
         kinds = self.schema.counts()
         many = ", ".join(f"{n} {_KINDS[kind]}" for kind, n in kinds.items() if n)
         return f"{count(sum(kinds.values()), 'column')} ({many})"
-
-    def fingerprint(self, goal: Goal) -> str:
-        """What the cells and labels are known by, as the run will have it."""
-        from setpoint.fit.class_labels import read_labels
-        from setpoint.fit.pipeline import fingerprint_of
-
-        target = self.target
-        y = read_labels(goal, target.y, len(self.X), target.task, target.positive)[1]
-        return fingerprint_of(self.X, y)
 
     def record(self) -> dict[str, Any]:
         """Plain data."""
@@ -203,25 +191,3 @@ def _kept(X: pd.DataFrame, keep: Sequence[str]) -> pd.DataFrame:
             raise DataError(f'column "{name}" cannot be kept: {ignored[name]}.')
         made[name] = X[name].astype(np.float64)
     return made
-
-
-# Whether a goal can be meant of some rows: its groups and classes are there, its rule exists.
-
-
-def refuse_unmeant(goal: Goal, given: FitTable, kind: str | None) -> None:
-    """Raise before anything is fitted where the goal names what no row has."""
-    from setpoint.fit.class_labels import read_labels
-    from setpoint.fit.rule_and_proof import ranks_only
-
-    target, rows, lowered = given.target, len(given.X), lower(goal)
-    labels, codes = read_labels(goal, target.y, rows, target.task, target.positive)
-    several = len(labels.task.classes or ())
-    scores = np.zeros((rows, several) if several else rows)
-    columns = take_in(
-        labels.task, labels.named(codes), scores=scores, group=given.more.get("group")
-    )
-    if ranks_only(lowered):  # the ranking is judged, and no rule is looked for
-        lowered.objective.expand(Domain(columns.on_host()))
-        return
-    kind_for(lowered, labels.task.kind, kind)
-    GoalOnRows.ground(lowered, columns.on_host())

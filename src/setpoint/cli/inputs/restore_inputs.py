@@ -6,6 +6,7 @@ ends; nothing about ranges or noise is guessed.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass
@@ -295,7 +296,7 @@ def _sized(
         return read_pictures(path, due, array=array, first=first, option=option)
     except DataError as error:
         shape = error.fields.get("shape", ())
-        digits = DIGIT in zip(shape, shape[1:], strict=False)  # also where colours come last
+        digits = DIGIT in itertools.pairwise(shape)  # also where colours come last
         if asked.pad or not digits or due[1:] != (32, 32):
             raise
         raise error.followed_by("Digits of 28 × 28 take a frame: say --pad 2.") from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.words import listing, nearest
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.scored_table import Roles, ScoredTable, roles_of, rows_of, spelled_for
@@ -30,9 +30,14 @@ class Scorer:
     @classmethod
     def open(cls, folder: Path) -> Scorer:
         """Load a run folder; nothing in it is executed."""
-        from setpoint.estimators.classifier import load
+        from setpoint.estimators.classifier import GoalClassifier, load
 
-        return cls(load(folder))
+        fitted = load(folder)
+        if not isinstance(fitted, GoalClassifier):
+            raise FileError(
+                f"{folder} holds a regressor; read it in Python: sp.load({str(folder)!r})"
+            )
+        return cls(fitted)
 
     def strangers(self, table: pd.DataFrame) -> list[str]:
         """Columns that the run was not fitted on."""
@@ -121,7 +126,7 @@ class OutputColumns:
             raise KindError("a run scores the rows itself; leave --score and --scores out.")
         label = list(self.label or run.target)
         return roles_of(
-            run.rule,
+            run.rule.point,
             run.rule.goal,
             label,
             names,
@@ -210,7 +215,7 @@ def decision_columns(
     if task.kind == "multiclass":
         return {DECISION: decided}
     pair = np.array([*pair_of(classifier), None], dtype=object)
-    if rule.kind == "abstain":  # -1 is the last: nothing is decided
+    if rule.point.may_abstain:  # -1 is the last: nothing is decided
         return {DECISION: pair[decided.astype(np.int64)]}
     words = np.array(pair_of(classifier))
     if words.dtype.kind == "U" and not all(isinstance(x, str) for x in pair[:2]):

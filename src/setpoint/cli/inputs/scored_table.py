@@ -17,7 +17,7 @@ from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.shared_options import labels_of, scores_of
 from setpoint.datasets import column, labelled, numbers, read_table
 from setpoint.datasets.columns.column_roles import MOST_NAMES, refuse_missing
-from setpoint.decisions import Certificate, DecisionRule, OperatingPoint
+from setpoint.decisions import Certificate, DecisionRule, Rule
 from setpoint.expressions import Label, Over
 from setpoint.expressions.arithmetic import Bound
 from setpoint.expressions.rows.row_events import RESERVED
@@ -128,12 +128,12 @@ class ScoredTable:
 
         Of a rule that may abstain: on how many rows it decides, and how often rightly.
         """
-        if rule.kind == "abstain":
+        if rule.point.may_abstain:
             return self._decided_or_not(rule)
         if self.task.kind != "binary":
             return None
-        group = self.more.get("group") if rule.kind == "per-group" else None
-        query = self.more.get("query") if rule.by == "query" else None
+        group = self.more.get("group") if rule.point.needs_group else None
+        query = self.more.get("query") if rule.point.needs_query else None
         decided = np.asarray(rule.decide(self.scores, group=group, query=query), dtype=bool)
         actual = self.y.astype(bool)
         right = int(np.count_nonzero(decided & actual))
@@ -165,7 +165,8 @@ class ScoredTable:
     def sign(self, rule: DecisionRule) -> DecisionRule:
         """The rule, knowing which label it was told to take as positive."""
         proof = None if rule.certificate is None else self.sign_proof(rule.certificate)
-        return replace(rule, task=self._signed(rule.task), certificate=proof)
+        point = replace(rule.point, task=self._signed(rule.task))
+        return replace(rule, point=point, certificate=proof)
 
     def sign_proof(self, proof: Certificate) -> Certificate:
         """The certificate, knowing the same."""
@@ -374,7 +375,7 @@ def _against(values: Sequence[Any], positive: Any) -> dict[str, Any]:
 
 
 def roles_of(
-    point: OperatingPoint,
+    point: Rule,
     goal: Goal,
     label: Sequence[str] | None,
     score: Sequence[str] | None,
@@ -386,7 +387,7 @@ def roles_of(
 ) -> Roles:
     """Which column is what: as the options say it, and where they do not, as the rule has it."""
     task, known = point.task, tuple(map(str, point.task.classes or ()))
-    sought = [*columns_of(goal), *([point.by] if point.kind == "per-group" else [])]
+    sought = [*columns_of(goal), point.group_column]
     return Roles(
         labels=labels_of(label, task.kind) or (known if task.kind == "multilabel" else ()),
         scores=score_columns(task, scores_of(score, scores)),

@@ -8,11 +8,10 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint._core.words import listing, nearest
+from setpoint.datasets.columns.matrix_input import MOST_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_NAMES = 12
 
 
 def column(table: pd.DataFrame, name: str, role: str) -> pd.Series:

@@ -310,8 +310,8 @@ class Features:
         True
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-            raise FileError(f'these are no features: the format is "{found}", not "{FORMAT}".')
+            written = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+            raise FileError(f'these are no features: the format is "{written}", not "{FORMAT}".')
         tails, named, columns, notes = (data.get(k) for k in ("tails", "named", "columns", "notes"))
         if tails not in TAILS:
             raise damaged(f'tails is "{tails}", not one of {listing(TAILS)}')

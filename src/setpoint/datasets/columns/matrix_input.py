@@ -16,7 +16,7 @@ from setpoint.datasets.columns.cell_values import refuse_complex
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_NAMES = 12
+MOST_NAMES = 12  #: column names that a sentence lists
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.json_codec import Record
 from setpoint._core.words import listing, nearest
 from setpoint.datasets.columns.cell_values import floats, is_numeric, levels_of, numbers_of
 from setpoint.datasets.columns.column_kinds import KINDS, Column, column_of, plain, refuse_infinite
@@ -137,7 +138,7 @@ _ROWS = 1 << 16  #: looked through at once for infinite numbers
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Record):
     """How the columns of a table are used. Made by :meth:`fit`; never changes.
 
     ==========  ====================================================================================
@@ -323,15 +324,23 @@ class Schema:
                 f"{len(self.columns)}: {_quoted(c.name for c in self.columns)}."
             )
 
+    def __post_init__(self) -> None:
+        """Refuse what :meth:`fit` cannot have made: the file it was read from is damaged."""
+        if self.form not in FORMS:
+            raise _damaged(f"form is {self.form!r}, not one of {listing(FORMS)}")
+        if not self.columns:
+            raise _damaged("there is no list of columns")
+        if len({column.name for column in self.columns}) < len(self.columns):
+            raise _damaged("two columns have one name")
+        for column in self.columns:
+            if column.kind not in KINDS or column.way not in ("", *WAYS):
+                raise _damaged(f'column "{column.name}" is of no known kind or way')
+            if column.kind == "date" and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", column.origin):
+                raise _damaged(f'the origin of "{column.name}" is {column.origin!r}, no date')
+
     def to_json(self) -> dict[str, Any]:
         """Plain data that :meth:`from_json` reads back."""
-        columns = [{**asdict(column), "marks": list(column.marks)} for column in self.columns]
-        return {
-            "format": FORMAT,
-            "form": self.form,
-            "columns": columns,
-            "notes": list(self.notes),
-        }
+        return {"format": FORMAT, **super().to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Schema:
@@ -349,19 +358,9 @@ class Schema:
         True
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-            raise FileError(f'this is no schema: the format is "{found}", not "{FORMAT}".')
-        form, columns, notes = (data.get(key) for key in ("form", "columns", "notes"))
-        if form not in FORMS:
-            raise _damaged(f"form is {form!r}, not one of {listing(FORMS)}")
-        if not isinstance(columns, list) or not columns:
-            raise _damaged("there is no list of columns")
-        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise _damaged("notes is no list of sentences")
-        read = tuple(_column(column, j) for j, column in enumerate(columns))
-        if len({column.name for column in read}) < len(read):
-            raise _damaged("two columns have one name")
-        return cls(read, form, tuple(notes))
+            written = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+            raise FileError(f'this is no schema: the format is "{written}", not "{FORMAT}".')
+        return super().from_json(data)
 
 
 def _frame(X: Any) -> tuple[Any, str]:
@@ -403,24 +402,6 @@ def _check_names(names: Sequence[str], keep: Sequence[str], drop: Sequence[str])
     both = [name for name in keep if name in drop]
     if both:
         raise DataError(f'column "{both[0]}" is both in keep and in drop; name it in one.')
-
-
-def _column(data: Any, j: int) -> Column:
-    """Read the record of column j, every part of it checked."""
-    blank = Column("", "")
-    if not isinstance(data, Mapping) or set(data) != set(asdict(blank)):
-        raise _damaged(f"column {j + 1} is no record of a column")
-    for key, value in asdict(blank).items():
-        kind = list if key == "marks" else type(value)
-        if not isinstance(data[key], kind):
-            raise _damaged(f"{key} of column {j + 1} is {data[key]!r}")
-    if data["kind"] not in KINDS or data["way"] not in ("", *WAYS):
-        raise _damaged(f'column "{data["name"]}" is of no known kind or way')
-    if not all(isinstance(mark, str) for mark in data["marks"]):
-        raise _damaged(f'the marks of column "{data["name"]}" are no texts')
-    if data["kind"] == "date" and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", data["origin"]):
-        raise _damaged(f'the origin of column "{data["name"]}" is {data["origin"]!r}, no date')
-    return Column(**{**data, "marks": tuple(data["marks"])})
 
 
 def _damaged(what: str) -> FileError:

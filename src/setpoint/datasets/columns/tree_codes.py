@@ -140,8 +140,8 @@ class Codes:
             If it is something else, or damaged.
         """
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-            raise FileError(f'these are no codes: the format is "{found}", not "{FORMAT}".')
+            written = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+            raise FileError(f'these are no codes: the format is "{written}", not "{FORMAT}".')
         most, columns = data.get("max_levels"), data.get("columns")
         if type(most) is not int or most < 2:
             raise _damaged(f"max_levels is {most!r}")

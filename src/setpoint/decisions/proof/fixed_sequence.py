@@ -11,21 +11,26 @@ union). So of all rules tested the best may be taken, and nothing is paid for th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from setpoint._core.errors import Argument, GoalError
-from setpoint.decisions.certify import examine, proves
-from setpoint.decisions.proof.margin_path import joint_power, margin_path
-from setpoint.decisions.proof.testing_order import counts_along, pure_claims, threshold_order
-from setpoint.expressions import Columns, Sweep
+from setpoint.decisions.certify import examine, population_of, proves
+from setpoint.decisions.proof.margin_path import (
+    claims_before,
+    joint_power,
+    margin_path,
+    unweighted_decisions,
+)
+from setpoint.decisions.proof.testing_order import threshold_order
+from setpoint.decisions.quantities.from_expression import claims_of
+from setpoint.expressions import Columns, Population, Sweep
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule, declared, groups_of
+from setpoint.rules.decision_rule import DecisionRule, choose, declared, groups_of
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.rule import with_decisions
-from setpoint.rules.table import choose
+from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.rule import Rule, RuleSearch
 from setpoint.statistics import binomial as bounds
 
 OTHER_REFERENCE = (
@@ -40,10 +45,7 @@ def prove_columns(
     columns: Columns,
     reference: Columns,
     delta: float,
-    kind: str,
-    by: str | None = None,
-    head: Any = None,
-    seed: int = 0,
+    search: RuleSearch,
     weight_bound: float | None = None,
 ) -> DecisionRule:
     """The best rule that is proven on the columns; without one, the one nearest to a proof.
@@ -57,8 +59,7 @@ def prove_columns(
     reference : Columns
         Rows that the candidates, their order and the first of them come from; other rows.
     delta : float
-    kind, by, head, seed
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     weight_bound : float, optional
     """
     if not goal.constraints:
@@ -67,17 +68,14 @@ def prove_columns(
             goal=str(goal),
             argument=Argument("prove"),
         )
-    if kind == "top-k":
-        raise GoalError(
-            "the first k of other rows are another rule, so a top-k rule proves nothing"
-        )
+    if search.rule.no_proof:
+        raise GoalError(f"{search.rule.no_proof}, so a {search.rule.kind} rule proves nothing")
     rows, reference_rows = Fingerprint.of(columns), Fingerprint.of(reference)
     refuse_seen(rows, [reference_rows], "certify rows", OTHER_REFERENCE)
-    walk = _walk_thresholds if kind == "threshold" else _walk_rules
+    walk = _walk_thresholds if search.rule.along_scores else _walk_rules
     columns = replace(columns, task=declared(goal, columns, [groups_of(goal, reference)]))
-    options = (kind, by, head, seed, weight_bound)
-    chosen, passed, total = walk(goal, columns, reference, delta, *options)
-    decided = with_decisions(chosen, columns)
+    chosen, passed, total = walk(goal, columns, reference, delta, search, weight_bound)
+    decided = chosen.decided_columns(columns)
     tested = min(passed + 1, total) if passed else 0
     proof = examine(
         goal, chosen, decided, rows, delta, weight_bound, chosen_among=tested, candidates=total
@@ -85,15 +83,14 @@ def prove_columns(
     problem = GoalOnRows.ground(goal, decided)
     point = problem.judge(decided)
     count = len(goal.constraints)
-    return replace(
-        chosen,
+    return DecisionRule(
+        point=chosen,
         goal=goal,
         feasible=point.feasible,
         value=point.value,
         rows=columns.size,
-        held=problem.held(point, [None] * count, [None] * count, [False] * count),
+        held=problem.standings(point, [None] * count, [None] * count, [False] * count),
         search=f"fixed sequence: {passed:,} of {total:,} candidates proven",
-        frontier=None,
         chosen_on=rows,
         certificate=proof,
         groups=groups_of(goal, columns),
@@ -102,36 +99,44 @@ def prove_columns(
 
 
 def _walk_thresholds(
-    goal: Goal, columns: Columns, reference: Columns, delta: float, *rest: Any
-) -> tuple[DecisionRule, int, int]:
+    goal: Goal,
+    columns: Columns,
+    reference: Columns,
+    delta: float,
+    search: RuleSearch,
+    weight_bound: float | None,
+) -> tuple[Rule, int, int]:
     """The best proven threshold (or the first), how many were proven, of how many."""
-    *_, weight_bound = rest
+    del search
     order = threshold_order(goal, reference, delta, columns.size)
     kind = np.asarray(columns.scores).dtype  # as the rule will compare them
     order = order.astype(kind)[np.r_[True, np.diff(order.astype(kind)) != 0]]
     sweep = Sweep(columns)
-    claims = None if columns.weight is not None else pure_claims(goal, columns)
-    if claims is None or None in claims:
+    claims = claims_of(goal, Population.of(columns, weight_bound))
+    if not all(claim.pure_rates for claim in claims):
         few = np.linspace(0, order.size - 1, min(order.size, STEPS)).round()
         order = order[np.unique(few).astype(np.int64)]
         passed = 0
         for t in order:
-            rule = _at(goal, columns, float(t))
-            if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+            rule = OneThreshold(task=columns.task, threshold=float(t))
+            if not proves(claims, rule.decided_columns(columns), delta):
                 break
             passed += 1
         places = _places(sweep, order)
     else:
         places = _places(sweep, order)
         proven = np.ones(order.size, bool)
-        for r, op, asked in (claim for parts in claims for claim in parts or ()):
-            k, n = counts_along(r, sweep, places)
-            test = bounds.p_above if op == ">=" else bounds.p_below
-            proven &= (test(np.round(k), np.round(n), r.share(asked)) <= delta) & (n > 0)
+        for claim in claims:
+            test = bounds.p_above if claim.op == ">=" else bounds.p_below
+            for rate in claim.pure_rates:
+                k, n = rate.along(sweep, places)
+                p = test(np.round(k), np.round(n), rate.share(claim.asked))
+                proven &= (p <= delta) & (n > 0)
         passed = order.size if proven.all() else int(np.argmin(proven))
     merit = GoalOnRows.ground(Goal(goal.sense, goal.objective), columns).scan(sweep).merit[places]
     best = 0 if passed == 0 else passed - 1 - int(np.argmax(merit[:passed][::-1]))
-    return _at(goal, columns, float(order[best])), passed, order.size
+    rule = OneThreshold(task=columns.task, threshold=float(order[best]))
+    return rule, passed, order.size
 
 
 def _places(sweep: Sweep, thresholds: np.ndarray) -> np.ndarray:
@@ -140,49 +145,40 @@ def _places(sweep: Sweep, thresholds: np.ndarray) -> np.ndarray:
     return np.searchsorted(-known, -thresholds.astype(np.float64), side="right") - 1
 
 
-def _at(goal: Goal, columns: Columns, threshold: float) -> DecisionRule:
-    return DecisionRule(
-        goal=goal,
-        task=columns.task,
-        kind="threshold",
-        threshold=threshold,
-        feasible=False,
-        value=None,
-        rows=columns.size,
-    )
-
-
 def _walk_rules(
     goal: Goal,
     columns: Columns,
     reference: Columns,
     delta: float,
-    kind: str,
-    by: str | None,
-    head: Any,
-    seed: int,
+    search: RuleSearch,
     weight_bound: float | None,
-) -> tuple[DecisionRule, int, int]:
+) -> tuple[Rule, int, int]:
     """The same along the path of margins, begun where a proof is most likely."""
-    rules = margin_path(goal, reference, kind, by, head, seed, delta, columns.size)
+    rules = [r.point for r in margin_path(goal, reference, search, delta, columns.size)]
     if not rules:  # not even the reference rows meet it: try what comes nearest
-        rules = [choose(goal, reference, kind, by, head, seed)]
-    powers = [joint_power(goal, rule, reference, delta, columns.size) for rule in rules]
+        rules = [choose(goal, reference, search).point]
+    powers = []
+    for rule in rules:
+        decided = unweighted_decisions(rule, reference)
+        claims = claims_before(goal, rule, decided)
+        powers.append(joint_power(claims, decided, delta, columns.size))
     order = rules[max(range(len(rules)), key=powers.__getitem__) :]
-    passed: list[DecisionRule] = []
+    passed: list[Rule] = []
     for rule in order:
-        if not proves(goal, rule, with_decisions(rule, columns), delta, weight_bound):
+        decided = rule.decided_columns(columns)
+        claims = claims_of(goal, population_of(rule, decided, weight_bound))
+        if not proves(claims, decided, delta):
             break
         passed.append(rule)
     best = _best(goal, columns, passed) if passed else order[0]
     return best, len(passed), len(order)
 
 
-def _best(goal: Goal, columns: Columns, proven: list[DecisionRule]) -> DecisionRule:
+def _best(goal: Goal, columns: Columns, proven: list[Rule]) -> Rule:
     """The proven rule with the best objective on these rows; of equals the boldest."""
 
-    def merit(rule: DecisionRule) -> float:
-        decided = with_decisions(rule, columns)
+    def merit(rule: Rule) -> float:
+        decided = rule.decided_columns(columns)
         value = GoalOnRows.ground(Goal(goal.sense, goal.objective), decided).judge(decided).value
         return float("-inf") if value is None else goal.sign * value
 

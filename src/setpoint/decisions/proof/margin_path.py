@@ -13,52 +13,42 @@ has it: each constraint gets the room that its own proof takes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from setpoint.decisions.certify import subject_of
+from setpoint.decisions.certify import population_of
 from setpoint.decisions.proof.power import power_at
-from setpoint.decisions.quantities.quantity import Quantity
+from setpoint.decisions.quantities.from_expression import ConstraintClaim, claims_of
 from setpoint.expressions import Columns, Constraint, Number
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule, declared
-from setpoint.rules.rule import with_decisions
-from setpoint.rules.table import choose
+from setpoint.rules.decision_rule import DecisionRule, choose, declared
+from setpoint.rules.rule import Rule, RuleSearch
 
 MARGINS = (4, 3, 2.4, 2, 1.7, 1.45, 1.25, 1.1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0, -0.3)
 FEWER = (3, 2, 1.4, 1, 0.7, 0.4, 0)  #: where each rule takes its time: offsets of classes
 
 
 def margin_path(
-    goal: Goal,
-    reference: Columns,
-    kind: str,
-    by: str | None,
-    head: Any,
-    seed: int,
-    delta: float,
-    size: int,
+    goal: Goal, reference: Columns, search: RuleSearch, delta: float, size: int
 ) -> list[DecisionRule]:
     """Rules from the widest margin to the narrowest, without those that repeat one before."""
-    plain = choose(goal, reference, kind, by, head, seed)
-    widths = _widths(goal, plain, reference, delta, size)
-    found: list[DecisionRule] = []
-    points: list[dict] = []
-    for margin in FEWER if kind == "offsets" else MARGINS:
+    plain = choose(goal, reference, search)
+    widths = _widths(goal, plain.point, reference, delta, size)
+    path: list[DecisionRule] = []
+    for margin in FEWER if search.rule.slow_search else MARGINS:
         rule = plain
         if margin != 0:
             wanted = _by_widths(goal, widths, margin)
             if wanted is None:
                 continue  # beyond what the metric can be
-            rule = choose(wanted, reference, kind, by, head, seed)
-        if rule.feasible and (point := rule.point_to_json()) not in points:
-            found.append(rule)
-            points.append(point)
-    return found
+            rule = choose(wanted, reference, search)
+        if rule.feasible and all(rule.point != other.point for other in path):
+            path.append(rule)
+    return path
 
 
 def tightened_goal(
-    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int, margin: float
+    goal: Goal, rule: Rule, reference: Columns, delta: float, size: int, margin: float
 ) -> Goal | None:
     """The goal with each bound moved inwards by a margin; None where a metric cannot be there."""
     return _by_widths(goal, _widths(goal, rule, reference, delta, size), margin)
@@ -72,28 +62,27 @@ def _by_widths(goal: Goal, widths: list[float], margin: float) -> Goal | None:
     return Goal(goal.sense, goal.objective, tightened)  # type: ignore[arg-type]
 
 
-def _widths(
-    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
-) -> list[float]:
+def _widths(goal: Goal, rule: Rule, reference: Columns, delta: float, size: int) -> list[float]:
     """How far the bound of each constraint will lie from its value on so many rows."""
     widths = []
-    subjects = subjects_of(goal, rule, reference)
-    for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True):
-        edge = found.lower(delta) if constraint.op == ">=" else found.upper(delta)
-        value = asked if found.value is None else found.value
+    decided = unweighted_decisions(rule, reference)
+    for claim in claims_before(goal, rule, decided):
+        quantity = claim.on(decided)
+        edge = quantity.lower(delta) if claim.op == ">=" else quantity.upper(delta)
+        value = claim.asked if quantity.value is None else quantity.value
         width = abs(value - edge) * math.sqrt(reference.size / size)
-        low, high = constraint.left.interval()
-        room = high - asked if constraint.op == ">=" else asked - low
-        fallback = 0.1 * (room if math.isfinite(room) else max(abs(asked), 1.0))
+        low, high = claim.constraint.left.interval()
+        room = high - claim.asked if claim.op == ">=" else claim.asked - low
+        fallback = 0.1 * (room if math.isfinite(room) else max(abs(claim.asked), 1.0))
         widths.append(width if math.isfinite(width) and width > 0 else fallback)
     return widths
 
 
 def _tightened(constraint: Constraint, by: float) -> Constraint | None:
     """The constraint with its bound moved inwards; None where the metric cannot be there."""
-    if constraint.right.needs() or constraint.op == "==":
+    bound = constraint.number
+    if bound is None or constraint.op == "==":
         return constraint
-    bound = float(constraint.right.read({}).value)
     low, high = constraint.left.interval()
     moved = bound + by if constraint.op == ">=" else bound - by
     if not low < moved < high:
@@ -102,18 +91,20 @@ def _tightened(constraint: Constraint, by: float) -> Constraint | None:
 
 
 def joint_power(
-    goal: Goal, rule: DecisionRule, reference: Columns, delta: float, size: int
+    claims: Sequence[ConstraintClaim], decided: Columns, delta: float, size: int
 ) -> float:
-    """The least power of ``size`` rows over the constraints, as the reference rows have it."""
-    subjects = subjects_of(goal, rule, reference)
+    """The least power of ``size`` rows over the claims, as the rows decided here have it."""
     return min(
-        power_at(found, constraint.op, asked, delta, reference.size, size)
-        for constraint, (found, asked) in zip(goal.constraints, subjects, strict=True)
+        power_at(claim.on(decided), claim.op, claim.asked, delta, decided.size, size)
+        for claim in claims
     )
 
 
-def subjects_of(goal: Goal, rule: DecisionRule, columns: Columns) -> list[tuple[Quantity, float]]:
-    """What each constraint bounds, and the bound, where a rule decides these rows (unweighted)."""
-    decided = with_decisions(rule, replace(columns, weight=None))
-    decided = replace(decided, task=declared(goal, decided))
-    return [subject_of(c, decided, None, (), rule) for c in goal.constraints]
+def claims_before(goal: Goal, rule: Rule, decided: Columns) -> tuple[ConstraintClaim, ...]:
+    """What the goal claims of decisions like these, all groups declared."""
+    return claims_of(goal, population_of(rule, replace(decided, task=declared(goal, decided))))
+
+
+def unweighted_decisions(rule: DecisionRule | Rule, columns: Columns) -> Columns:
+    """The rows as a rule decides them, each counted once."""
+    return rule.decided_columns(replace(columns, weight=None))

@@ -67,7 +67,7 @@ def rows_needed(
 def _for_rate(r: Rate, op: str, bound: float, delta: float, size: int, power: float) -> int | None:
     if r.k is None or r.n == 0:
         return None
-    share, floor = r.k / r.n, float(r.share(bound))
+    share, floor = r.k / r.n, float(r.claim.share(bound))
     if op == "<=":
         share, floor = 1 - share, 1 - floor
     if share <= floor:
@@ -145,9 +145,9 @@ def _rate_bound(r: Rate, op: str, delta: float, scale: float, power: float) -> f
     share = (r.k or 0) / max(r.n, 1)
     if op == "<=":
         k = n - _low_count(n, 1 - share, power)
-        return float(r.at(bounds.upper(k, n, delta))) if n else r.span[1]
+        return float(r.claim.at(bounds.upper(k, n, delta))) if n else r.span[1]
     k = _low_count(n, share, power)
-    return float(r.at(bounds.lower(k, n, delta))) if n else r.span[0]
+    return float(r.claim.at(bounds.lower(k, n, delta))) if n else r.span[0]
 
 
 def _low_count(n: int, share: float, power: float) -> int:
@@ -166,7 +166,7 @@ _QUANTILES = (np.arange(15) + 0.5) / 15
 
 
 def _rate_power(r: Rate, op: str, bound: float, delta: float, scale: float) -> float:
-    k, n, floor = float(r.k or 0), float(r.n), float(r.share(bound))
+    k, n, floor = float(r.k or 0), float(r.n), float(r.claim.share(bound))
     if op == "<=":
         k, floor = n - k, 1 - floor
     rates = special.betaincinv(k + 0.5, n - k + 0.5, _QUANTILES)

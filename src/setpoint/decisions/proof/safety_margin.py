@@ -13,19 +13,18 @@ is a habit, not a proof.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from setpoint.decisions.proof.margin_path import tightened_goal
-from setpoint.decisions.proof.testing_order import counts_along, pure_claims
+from setpoint.decisions.proof.testing_order import threshold_claims
+from setpoint.decisions.quantities.from_expression import ConstraintClaim
 from setpoint.expressions import Columns, Scan, Sweep
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, choose, decision_rule
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import tune_threshold
-from setpoint.rules.rule import with_decisions
-from setpoint.rules.table import choose
+from setpoint.rules.rule import RuleSearch
 
 MARGIN = 2.0  #: standard errors; see the decision on defaults for what others gave
 _SHARES = (1.0, 0.5, 0.25)  #: of the margin, tried in turn
@@ -33,14 +32,7 @@ _ONE_ERROR = 0.15865525393145707  #: Φ(−1)
 
 
 def cautious(
-    goal: Goal,
-    columns: Columns,
-    kind: str,
-    *,
-    by: str | None = None,
-    head: Any = None,
-    seed: int = 0,
-    margin: float = MARGIN,
+    goal: Goal, columns: Columns, search: RuleSearch, *, margin: float = MARGIN
 ) -> tuple[DecisionRule, float]:
     """The best rule with a margin on these rows, and the share of the margin it has.
 
@@ -50,8 +42,7 @@ def cautious(
         Checked against the task.
     columns : Columns
         Labels and scores, on the host.
-    kind, by, head, seed
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     margin : float
         z of every constraint. 0 is none.
 
@@ -62,37 +53,41 @@ def cautious(
     """
     goal = goal.lowered
     if margin == 0 or not goal.constraints:
-        return choose(goal, columns, kind, by, head, seed), 0.0
-    claims = pure_claims(goal, columns) if kind == "threshold" else [None]
-    if None not in claims:
+        return choose(goal, columns, search), 0.0
+    claims = threshold_claims(goal, columns) if search.rule.along_scores else ()
+    if claims and all(claim.pure_rates for claim in claims):
         return _one_threshold(goal, columns, claims, margin)
-    plain = choose(goal, columns, kind, by, head, seed)
+    plain = choose(goal, columns, search)
     if not plain.feasible:
         return plain, 0.0
-    for share in _SHARES if kind != "offsets" else _SHARES[:1]:
-        wanted = tightened_goal(goal, plain, columns, _ONE_ERROR, columns.size, margin * share)
-        rule = None if wanted is None else choose(wanted, columns, kind, by, head, seed)
+    for share in _SHARES[:1] if search.rule.slow_search else _SHARES:
+        wanted = tightened_goal(
+            goal, plain.point, columns, _ONE_ERROR, columns.size, margin * share
+        )
+        rule = None if wanted is None else choose(wanted, columns, search)
         if rule is not None and rule.feasible:
             return _judged_by(goal, rule, columns, plain), share
     return plain, 0.0
 
 
 def _one_threshold(
-    goal: Goal, columns: Columns, claims: list, margin: float
+    goal: Goal, columns: Columns, claims: tuple[ConstraintClaim, ...], margin: float
 ) -> tuple[DecisionRule, float]:
-    problem, sweep = GoalOnRows.meet(goal, columns), Sweep(columns)
-    scan, places = problem.scan(sweep), np.arange(sweep.size)
+    problem = GoalOnRows.meet(goal, columns)
+    sweep = Sweep(columns)
+    scan = problem.scan(sweep)
+    places = np.arange(sweep.size)
     counts = [
-        (*counts_along(r, sweep, places), op, float(r.share(asked)))
-        for parts in claims
-        for r, op, asked in parts
+        (*rate.along(sweep, places), claim.op, float(rate.share(claim.asked)))
+        for claim in claims
+        for rate in claim.pure_rates
     ]
     for share in _SHARES:
         rooms = [room_with_margin(k, n, op, b, share * margin) for k, n, op, b in counts]
         index = _first(scan, np.minimum.reduce(rooms) >= -1e-12)
         if index is not None:
-            return tune_threshold(problem, sweep, index), share
-    return tune_threshold(problem, sweep), 0.0
+            return decision_rule(tune_threshold(problem, sweep, index), columns), share
+    return decision_rule(tune_threshold(problem, sweep), columns), 0.0
 
 
 def _first(scan: Scan, allowed: np.ndarray) -> int | None:
@@ -120,12 +115,12 @@ def _judged_by(
     goal: Goal, rule: DecisionRule, columns: Columns, plain: DecisionRule
 ) -> DecisionRule:
     """A rule chosen for a tightened goal, with what the goal itself reads there."""
-    decided = with_decisions(rule, columns)
+    decided = rule.decided_columns(columns)
     problem = GoalOnRows.ground(goal, decided)
     point = problem.judge(decided)
     unknown = [None] * len(goal.constraints)
     binding = [h.binding for h in plain.held]
-    held = problem.held(point, unknown, [True] * len(unknown), binding)
+    held = problem.standings(point, unknown, [True] * len(unknown), binding)
     return replace(
         rule,
         goal=goal,

@@ -18,17 +18,13 @@ from dataclasses import replace
 import numpy as np
 
 from setpoint._core import scipy_special as special
-from setpoint.decisions.certify import subject_of
-from setpoint.decisions.proof.margin_path import joint_power
-from setpoint.decisions.quantities.from_expression import parts_of_all
-from setpoint.decisions.quantities.rate import Rate
-from setpoint.expressions import Columns, Sweep
-from setpoint.expressions.fractions import Form
+from setpoint.decisions.proof.margin_path import joint_power, unweighted_decisions
+from setpoint.decisions.quantities.from_expression import ConstraintClaim, claims_of
+from setpoint.expressions import Columns, Population, Sweep
 from setpoint.goals import Goal
-from setpoint.rules.decision_rule import DecisionRule, declared
+from setpoint.rules.decision_rule import declared
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import threshold_rule
-from setpoint.rules.rule import with_decisions
+from setpoint.rules.one_threshold import OneThreshold
 from setpoint.statistics import binomial as bounds
 from setpoint.statistics.score_calibration import DRAWS, drawn_curves
 
@@ -41,7 +37,7 @@ _LOOKS = 24  #: thresholds at which constraints that are no pure rates are looke
 def threshold_order(goal: Goal, reference: Columns, delta: float, size: int) -> np.ndarray:
     """Thresholds in the order of their tests; ``size`` is the number of certify rows."""
     reference = replace(reference, weight=None)
-    part = _some(reference)
+    part = reference.sample(MOST_ROWS)
     sweep = Sweep(part)
     places = np.unique(np.linspace(1, sweep.size - 1, min(sweep.size - 1, MOST_STARTS)).round())
     places = places.astype(np.int64)
@@ -58,63 +54,17 @@ def threshold_order(goal: Goal, reference: Columns, delta: float, size: int) -> 
     return every[every >= first][::-1]
 
 
-def pure_claims(goal: Goal, columns: Columns) -> list[list[tuple[Rate, str, float]] | None]:
-    """Of each constraint the pure rates that must all keep a bound; None where it is otherwise."""
-    rule = _any_rule(goal, columns)
-    half = with_decisions(rule, columns)
-    half = replace(half, task=declared(goal, half))
-    found: list[list[tuple[Rate, str, float]] | None] = []
-    for constraint in goal.constraints:
-        subject, asked = subject_of(constraint, half, None, (), rule)
-        parts = None if constraint.op == "==" else parts_of_all(subject, constraint.op)
-        rates = [p for p in parts or () if isinstance(p, Rate) and p.pure]
-        pure = parts is not None and len(rates) == len(parts) and len(rates) > 0
-        found.append([(r, constraint.op, asked) for r in rates] if pure else None)
-    return found
-
-
-def _any_rule(goal: Goal, columns: Columns) -> DecisionRule:
-    """A rule, for what follows from the goal alone."""
-    found = {"goal": goal, "task": columns.task, "feasible": False, "value": None}
-    return DecisionRule(kind="threshold", threshold=0.0, rows=columns.size, **found)
-
-
-def counts_along(r: Rate, sweep: Sweep, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(k, n) of a pure rate at candidates of a sweep.
-
-    N = k N₁ + m N₂ and D = k D₁ + m D₂ with n = k + m.
-    """
-    top, bottom = (_along(form, sweep, places) for form in (r.top, r.bottom))
-    (n1, d1), (n2, d2) = r.possible[0], r.possible[-1]
-    det = n1 * d2 - n2 * d1
-    if det == 0:  # every row that has a say is alike
-        k = bottom / d1 if d1 else top / n1
-        return k, k
-    k, m = (top * d2 - n2 * bottom) / det, (n1 * bottom - top * d1) / det
-    return k, k + m
-
-
-def _along(form: Form, sweep: Sweep, places: np.ndarray) -> np.ndarray:
-    whole = np.zeros(places.size)
-    for total, coefficient in form.items():
-        if total is not None:
-            whole = whole + coefficient * sweep.at(total, places)
-    return whole
-
-
-def _some(reference: Columns) -> Columns:
-    if reference.size <= MOST_ROWS:
-        return reference
-    rows = np.random.default_rng(0).choice(reference.size, MOST_ROWS, replace=False)
-    part = reference.take(np.sort(rows))
-    return part if 0 < np.count_nonzero(part.actual) < part.size else reference
+def threshold_claims(goal: Goal, columns: Columns) -> tuple[ConstraintClaim, ...]:
+    """What the goal claims of rows like these, where one threshold decides them."""
+    return claims_of(goal, Population.of(replace(columns, task=declared(goal, columns))))
 
 
 def _expected(
     goal: Goal, part: Columns, sweep: Sweep, places: np.ndarray, delta: float, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Power, objective (higher is better) and the p-value expected at each place."""
-    claims = pure_claims(goal, part)
+    claims = threshold_claims(goal, part)
+    tests = [(c.op, float(r.share(c.asked)), r) for c in claims for r in c.pure_rates]
     doubled = part.take(np.tile(np.arange(part.size), 2))
     doubled = replace(doubled, actual=np.repeat([True, False], part.size))
     problem = GoalOnRows.ground(Goal(goal.sense, goal.objective), doubled)
@@ -124,40 +74,39 @@ def _expected(
         along = unweighted.weighted(np.concatenate([curve, 1 - curve]))
         node = float(special.ndtri(_NODES[b % _NODES.size]))
         each = np.ones(places.size)
-        for r, op, asked in (claim for parts in claims for claim in parts or ()):
-            k, n = counts_along(r, along, places)
-            lacking[b] = np.maximum(lacking[b], _p_value(r, op, asked, k, n, size / part.size))
-            each *= _power(r, op, asked, k, n, delta, size, part.size, node)
+        for op, floor, rate in tests:
+            k, n = rate.along(along, places)
+            lacking[b] = np.maximum(lacking[b], _p_value(op, floor, k, n, size / part.size))
+            each *= _power(op, floor, k, n, delta=delta, size=size, rows=part.size, node=node)
         powers[b] = each
         merit = problem.scan(along).merit[places]
         merits[b] = np.where(np.isfinite(merit), merit, -1e300)
     power = powers.mean(0)
-    if None in claims:
-        power = power * _others(goal, part, sweep, places, delta, size, claims)
+    others = [claim for claim in claims if not claim.pure_rates]
+    if others:
+        power = power * _others(others, goal, part, sweep, places, delta, size)
     return power, merits.mean(0), lacking.mean(0)
 
 
-def _p_value(
-    r: Rate, op: str, asked: float, k: np.ndarray, n: np.ndarray, scale: float
-) -> np.ndarray:
+def _p_value(op: str, share: float, k: np.ndarray, n: np.ndarray, scale: float) -> np.ndarray:
     """The p-value of k of n rows, scaled to the number of certify rows."""
     test = bounds.p_above if op == ">=" else bounds.p_below
-    return test(np.round(k * scale), np.round(n * scale), r.share(asked))
+    return test(np.round(k * scale), np.round(n * scale), share)
 
 
 def _power(
-    r: Rate,
     op: str,
-    asked: float,
+    floor: float,
     k: np.ndarray,
     n: np.ndarray,
+    *,
     delta: float,
     size: int,
     rows: int,
     node: float,
 ) -> np.ndarray:
+    """The power of ``size`` rows where k and n were counted on ``rows``, at a quantile of n."""
     share = np.clip(k / np.maximum(n, 1e-12), 0, 1)
-    floor = float(r.share(asked))
     if op == "<=":
         share, floor = 1 - share, 1 - floor
     say = np.clip(n / rows, 0, 1)
@@ -169,21 +118,17 @@ def _power(
 
 
 def _others(
+    claims: list[ConstraintClaim],
     goal: Goal,
     part: Columns,
     sweep: Sweep,
     places: np.ndarray,
     delta: float,
     size: int,
-    claims: list,
 ) -> np.ndarray:
-    """The power of constraints that are no pure rates, looked at here and there."""
-    rest = tuple(c for c, known in zip(goal.constraints, claims, strict=True) if known is None)
-    some = Goal(goal.sense, goal.objective, rest)
-    problem = GoalOnRows.ground(some, part)
+    """The power of claims on more than pure rates, looked at here and there."""
     looks = np.unique(np.linspace(0, places.size - 1, min(places.size, _LOOKS)).round().astype(int))
-    powers = [
-        joint_power(some, threshold_rule(problem, sweep, int(places[i])), part, delta, size)
-        for i in looks
-    ]
+    thresholds = sweep.thresholds[places[looks]]
+    rules = [OneThreshold(task=part.task, threshold=float(t)) for t in thresholds]
+    powers = [joint_power(claims, unweighted_decisions(r, part), delta, size) for r in rules]
     return np.interp(np.arange(places.size), looks, powers)

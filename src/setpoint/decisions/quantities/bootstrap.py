@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from setpoint._core.errors import DataError
-from setpoint.decisions.quantities.quantity import Bounds
+from setpoint.decisions.quantities.quantity import Bounds, value_on
 from setpoint.expressions import Columns, Expression
 
 DRAWS = 1000
+HOW = "bootstrap, not a guarantee"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Resampled(Bounds):
     """Percentiles of a bootstrap: how far the figure would move on rows drawn from these.
 
@@ -22,7 +23,7 @@ class Resampled(Bounds):
 
     value: float | None
     draws: np.ndarray
-    how: str = "bootstrap, not a guarantee"
+    how: str
 
     exact = False
     rates = ()
@@ -37,8 +38,25 @@ class Resampled(Bounds):
         return False
 
 
-def resampled(ground: Expression, columns: Columns, value: float | None) -> Resampled:
-    """Measure a ground expression on rows drawn with replacement (queries, where there are any)."""
+@dataclass(frozen=True, eq=False)
+class ResampledClaim:
+    """An expression of which nothing can be proven."""
+
+    ground: Expression
+    how: str = HOW
+
+    exact = False
+
+    def on(self, columns: Columns) -> Resampled:
+        return Resampled(
+            value=value_on(self.ground, columns),
+            draws=_drawn_values(self.ground, columns),
+            how=self.how,
+        )
+
+
+def _drawn_values(ground: Expression, columns: Columns) -> np.ndarray:
+    """The expression on rows drawn with replacement (queries, where there are any)."""
     random = np.random.default_rng(0)
     draws = []
     units = None
@@ -57,4 +75,4 @@ def resampled(ground: Expression, columns: Columns, value: float | None) -> Resa
             continue  # rows without one of the classes
         if bool(reading.defined):
             draws.append(float(reading.value))
-    return Resampled(value, np.array(draws))
+    return np.array(draws)

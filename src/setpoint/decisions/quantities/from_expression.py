@@ -1,4 +1,4 @@
-"""From an expression to what can be proven of it.
+"""From a goal to claims: what can be proven of an expression, read before there are any rows.
 
 Ground trees are rewritten until their parts are rates: means become sums, the least and the
 greatest move out of sums and differences, a quotient of them becomes the least of quotients.
@@ -6,23 +6,27 @@ greatest move out of sums and differences, a quotient of them becomes the least 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
 
 from setpoint.decisions.quantities import mcc_kappa as agreement
-from setpoint.decisions.quantities.bootstrap import resampled
-from setpoint.decisions.quantities.mcc_kappa import Agreement
-from setpoint.decisions.quantities.overlapping_rates import Joined
-from setpoint.decisions.quantities.quantity import ConstantQuantity, Extreme, Quantity
-from setpoint.decisions.quantities.rate import Rate, apart, rate
-from setpoint.decisions.quantities.two_rates import Pair
+from setpoint.decisions.quantities.bootstrap import HOW, ResampledClaim
+from setpoint.decisions.quantities.mcc_kappa import AgreementClaim
+from setpoint.decisions.quantities.overlapping_rates import JoinedClaim
+from setpoint.decisions.quantities.prevalence import at_prevalence
+from setpoint.decisions.quantities.quantity import Claim, ConstantQuantity, ExtremeClaim, Quantity
+from setpoint.decisions.quantities.rate import RateClaim, apart, rate_claim
+from setpoint.decisions.quantities.two_rates import PairClaim
 from setpoint.expressions import (
     Columns,
+    Constraint,
     Domain,
     Expression,
     Number,
+    Population,
     Product,
     Ratio,
     Several,
@@ -32,64 +36,124 @@ from setpoint.expressions import (
 from setpoint.expressions.arithmetic import Absolute
 from setpoint.expressions.fractions import cleared, fractions, linear
 from setpoint.expressions.value_intervals import Interval
+from setpoint.goals import Goal
 from setpoint.metrics import fpr, kappa, mcc, prevalence, recall
 
 _MOST = 4000  #: most pairs of groups that are compared
+_BEHIND_AGREEMENT = (recall, fpr, prevalence)
 
 
-def quantity(
-    ground: Expression, columns: Columns, weight_bound: float | None = None, name: str = ""
-) -> Quantity:
-    """What can be proven of a ground expression on these rows.
+@dataclass(frozen=True, eq=False)
+class ConstraintClaim:
+    """What a constraint claims: a quantity, a comparison and a number.
+
+    Attributes
+    ----------
+    constraint : Constraint
+    claim : Claim
+        On the left side; on left − right, where the right side is no number.
+    asked : float
+        The bound, 0 for left − right.
+    """
+
+    constraint: Constraint
+    claim: Claim
+    asked: float
+
+    @property
+    def op(self) -> str:
+        """The comparison: ">=", "<=" or "=="."""
+        return self.constraint.op
+
+    @cached_property
+    def parts(self) -> tuple[RateClaim | PairClaim, ...]:
+        """The rates and pairs that must all keep the bound for the constraint to hold, if any."""
+        return () if self.op == "==" else tuple(_parts(self.claim, self.op) or ())
+
+    @cached_property
+    def pure_rates(self) -> tuple[RateClaim, ...]:
+        """The parts, where all of them are pure rates."""
+        rates = tuple(part for part in self.parts if isinstance(part, RateClaim) and part.pure)
+        return rates if len(rates) == len(self.parts) else ()
+
+    def on(self, columns: Columns) -> Quantity:
+        """What it bounds, on rows that hold decisions."""
+        return self.claim.on(columns)
+
+
+def claims_of(
+    goal: Goal, population: Population, prevalence: tuple[float, ...] = ()
+) -> tuple[ConstraintClaim, ...]:
+    """The claims of a lowered goal; with prevalence, for every share of positives in a range."""
+    return tuple(constraint_claim(c, population, prevalence) for c in goal.constraints)
+
+
+def constraint_claim(
+    constraint: Constraint, population: Population, prevalence: tuple[float, ...] = ()
+) -> ConstraintClaim:
+    """What a constraint claims of a population."""
+    domain = Domain(population)
+    left, right = (side.expand(domain) for side in constraint.sides)
+    asked = constraint.number
+    if asked is None:
+        body, asked, name = left - right, 0.0, f"{constraint.left} - {constraint.right}"
+    else:
+        body, name = left, str(constraint.left)
+    if prevalence:
+        claim = at_prevalence(body, population, prevalence, name, constraint)
+    else:
+        claim = claim_of(body, population, name)
+    return ConstraintClaim(constraint, claim, asked)
+
+
+def claim_of(ground: Expression, population: Population, name: str = "") -> Claim:
+    """What can be proven of a ground expression.
 
     Parameters
     ----------
     ground : Expression
-        Expanded over the columns.
-    columns : Columns
-        With decisions, on the host.
-    weight_bound : float, optional
-        The largest weight a row can have; without it weighted rows prove nothing.
+        Expanded over the population.
+    population : Population
+        Weighted rows without a bound on their weight, and rows that depend on each other, prove
+        nothing.
     name : str
     """
-    reading = ground.read({leaf: leaf.measure(columns) for leaf in ground.leaves()})
-    value = float(reading.value) if bool(reading.defined) else None
-    reader = _Reader(columns, weight_bound)
-    found = reader.read(ground, name) or reader.agreement(ground, value)
-    if found is not None:
-        return found
-    bootstrap = resampled(ground, columns, value)
-    if columns.weight is not None and weight_bound is None:
-        return replace(bootstrap, how=f"{bootstrap.how}: weighted rows need weight_bound=")
-    return bootstrap
+    if population.dependent:
+        return ResampledClaim(ground)
+    reader = _Reader(population)
+    claim = reader.read(ground, name) or reader.agreement(ground)
+    if claim is not None:
+        return claim
+    if population.weighted and population.weight_bound is None:
+        return ResampledClaim(ground, f"{HOW}: weighted rows need weight_bound=")
+    return ResampledClaim(ground)
 
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reads normal ground trees as quantities; None where nothing exact exists."""
+    """Reads normal ground trees as claims; None where nothing exact exists."""
 
-    columns: Columns
-    weight_bound: float | None
+    population: Population
 
-    def read(self, tree: Expression, name: str) -> Quantity | None:
+    def read(self, tree: Expression, name: str) -> Claim | None:
         tree = _summed(tree).normal()
         if isinstance(tree, Number):
             return ConstantQuantity(tree.value)
-        found = self.rate(tree, name)
-        if found is not None:
-            return found
+        rate = self.rate(tree, name)
+        if rate is not None:
+            return rate
         spread = _spread(tree)
         if spread is not None and self._may_spread(tree):
             return self._extreme(spread, name)
-        return self._pair(tree, name) or self._joined(tree)
+        return self._difference(tree) or self._quotient(tree) or self._joined(tree)
 
-    def rate(self, tree: Expression, name: str) -> Rate | None:
+    def rate(self, tree: Expression, name: str) -> RateClaim | None:
         parts = fractions(tree)
         clear = None if parts is None else cleared(parts)
         if clear is None:
             return None
         top, bottom = ({t: c for t, c in form.items() if c != 0} for form in clear)
-        return rate(name, top, bottom, self.columns, self.weight_bound)
+        return rate_claim(name, top, bottom, self.population)
 
     def _may_spread(self, tree: Expression) -> bool:
         """Min / max is the least of all quotients only where none of them is negative."""
@@ -99,45 +163,39 @@ class _Reader:
         rates = [self.rate(part, "") for part in parts]
         return all(r is not None and r.span[0] >= 0 for r in rates)
 
-    def agreement(self, ground: Expression, value: float | None) -> Agreement | None:
+    def agreement(self, ground: Expression) -> AgreementClaim | None:
         """Mcc and kappa of two classes, on all rows."""
-        if self.columns.task.kind != "binary" or self.columns.weight is not None:
+        population = self.population
+        if population.task.kind != "binary" or population.weighted or population.abstains:
             return None
-        if self.columns.abstained is not None:
-            return None
-        domain = Domain(self.columns)
+        domain = Domain(population)
         for metric, formula in ((mcc, agreement.mcc), (kappa, agreement.kappa)):
             if ground == metric.expand(domain):
-                parts = [self.rate(m.expand(domain), str(m)) for m in (recall, fpr, prevalence)]
-                return Agreement(formula, *parts, value)  # type: ignore[arg-type]
+                parts = {str(m): self.rate(m.expand(domain), str(m)) for m in _BEHIND_AGREEMENT}
+                return AgreementClaim(ground=ground, formula=formula, **parts)  # type: ignore[arg-type]
         return None
 
-    def _extreme(self, spread: Several, name: str) -> Quantity | None:
+    def _extreme(self, spread: Several, name: str) -> Claim | None:
         if len(spread.items) > _MOST:
             return None
-        items = []
-        for item in spread.items:
-            found = self.read(item, _named(name, item))
-            if found is None:
-                return None
-            items.append(found)
         sign = 1 if spread.how == "min" else -1
-        flat: list[Quantity] = []
-        for item in items:  # the least of the least of some is the least of all
-            nested = isinstance(item, Extreme) and item.sign == sign
-            flat += item.items if nested else [item]  # type: ignore[union-attr]
+        flat: list[Claim] = []
+        for item in spread.items:
+            claim = self.read(item, _named(name, item))
+            if claim is None:
+                return None
+            # the least of the least of some is the least of all
+            nested = isinstance(claim, ExtremeClaim) and claim.sign == sign
+            flat += claim.items if nested else [claim]  # type: ignore[union-attr]
         constants = [i for i in flat if isinstance(i, ConstantQuantity)]
         varying = [i for i in flat if not isinstance(i, ConstantQuantity)]
         if not varying:
             return constants[0]
         # i − i is 0 and i / i is 1: the least any gap and the greatest any ratio can be
         ends = sorted(constants, key=lambda c: sign * c.value)[:1]
-        return Extreme(sign, (*varying, *ends))
+        return ExtremeClaim(sign, (*varying, *ends))
 
-    def _pair(self, tree: Expression, name: str) -> Quantity | None:
-        return self._difference(tree, name) or self._quotient(tree, name)
-
-    def _difference(self, tree: Expression, name: str) -> Pair | None:
+    def _difference(self, tree: Expression) -> PairClaim | None:
         terms = tree.terms if isinstance(tree, Sum) else ()
         scaled = [_scale(term) for term in terms if not isinstance(term, Number)]
         shift = sum(term.value for term in terms if isinstance(term, Number))
@@ -146,55 +204,51 @@ class _Reader:
         both = self._two(scaled[0][1], scaled[1][1])
         if both is None:
             return None
-        (one, two), (a, b) = both, (scaled[0][0], scaled[1][0])
+        one, two = both
+        a, b = scaled[0][0], scaled[1][0]
         ends = [x + y + shift for x, y in product(_times(one.span, a), _times(two.span, b))]
-        return Pair(
-            one,
-            two,
+        return PairClaim(
+            one=one,
+            two=two,
             plane=lambda t: (a, b, shift - t),
             span=(min(ends), max(ends)),
             point=lambda x, y: a * x + b * y + shift,
-            name=name,
         )
 
-    def _quotient(self, tree: Expression, name: str) -> Pair | None:
+    def _quotient(self, tree: Expression) -> PairClaim | None:
         if not isinstance(tree, Ratio):
             return None
         both = self._two(tree.numerator, tree.denominator)
         if both is None or both[0].span[0] < 0 or both[1].span[0] < 0:
             return None
         one, two = both
-        return Pair(
-            one,
-            two,
+        return PairClaim(
+            one=one,
+            two=two,
             plane=lambda t: (1.0, -t, 0.0),
             span=(0.0, float("inf")),
             point=lambda x, y: x / y if y else float("nan"),
-            name=name,
         )
 
-    def _two(self, x: Expression, y: Expression) -> tuple[Rate, Rate] | None:
+    def _two(self, x: Expression, y: Expression) -> tuple[RateClaim, RateClaim] | None:
         one, two = self.rate(x, str(x)), self.rate(y, str(y))
         if one is None or two is None or not (one.pure and two.pure):
             return None
         if any(np.isinf(end) for r in (one, two) for end in r.span):
             return None
-        return (one, two) if apart(one, two, self.columns) else None
+        return (one, two) if apart(one, two, self.population) else None
 
-    def _joined(self, tree: Expression) -> Joined | None:
-        parts: dict[tuple, Rate] = {}
-        if not self._collect(tree, parts) or not parts:
-            return None
-        reading = tree.read({leaf: leaf.measure(self.columns) for leaf in tree.leaves()})
-        return Joined(tree, parts, float(reading.value) if bool(reading.defined) else None)
+    def _joined(self, tree: Expression) -> JoinedClaim | None:
+        parts: dict[tuple, RateClaim] = {}
+        return JoinedClaim(tree, parts) if self._collect(tree, parts) and parts else None
 
-    def _collect(self, tree: Expression, parts: dict[tuple, Rate]) -> bool:
+    def _collect(self, tree: Expression, parts: dict[tuple, RateClaim]) -> bool:
         """Find the largest sub-trees that are rates; False where a leaf is in none."""
         if isinstance(tree, Number):
             return True
-        found = self.rate(tree, str(tree))
-        if found is not None:
-            parts[tree.key()] = found
+        rate = self.rate(tree, str(tree))
+        if rate is not None:
+            parts[tree.key()] = rate
             return True
         children = tree.children()
         return bool(children) and all(self._collect(child, parts) for child in children)
@@ -270,25 +324,25 @@ def _times(span: Interval, scale: float) -> Interval:
 
 def _named(name: str, item: Expression) -> str:
     totals = [leaf for leaf in item.leaves() if isinstance(leaf, Total)]
-    said = {
+    groups = {
         f"{x.column}={x.value}"
         for leaf in totals
         for x in leaf.event.literals
         if x.value is not None and x.holds
     }
-    return f"{name} ({', '.join(sorted(said))})" if said else name
+    return f"{name} ({', '.join(sorted(groups))})" if groups else name
 
 
-def parts_of_all(subject: Quantity, op: str) -> list[Quantity] | None:
-    """The rates and pairs that must all keep a bound for the subject to keep it, if there are."""
-    if isinstance(subject, Rate | Pair):
-        return [subject]
-    if isinstance(subject, Extreme) and (subject.sign > 0) == (op == ">="):
-        found: list[Quantity] = []
-        for item in subject.items:
-            inner = [] if isinstance(item, ConstantQuantity) else parts_of_all(item, op)
-            if inner is None:
-                return None
-            found += inner
-        return found
-    return None
+def _parts(claim: Claim, op: str) -> list[RateClaim | PairClaim] | None:
+    """The rates and pairs that must all keep a bound for the claim to keep it; None if others."""
+    if isinstance(claim, RateClaim | PairClaim):
+        return [claim]
+    if not isinstance(claim, ExtremeClaim) or (claim.sign > 0) != (op == ">="):
+        return None
+    parts: list[RateClaim | PairClaim] = []
+    for item in claim.items:
+        inner = [] if isinstance(item, ConstantQuantity) else _parts(item, op)
+        if inner is None:
+            return None
+        parts += inner
+    return parts

@@ -16,8 +16,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from setpoint.decisions.quantities.quantity import Bounds
-from setpoint.decisions.quantities.rate import Rate
+from setpoint.decisions.quantities.quantity import Bounds, value_on
+from setpoint.decisions.quantities.rate import Rate, RateClaim
+from setpoint.expressions import Columns, Expression
 
 Formula = Callable[[float, float, float], float]
 
@@ -37,7 +38,29 @@ def kappa(recall: float, fpr: float, prevalence: float) -> float:
     return 2 * prevalence * (1 - prevalence) * (recall - fpr) / apart if apart > 0 else 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AgreementClaim:
+    """mcc or kappa, from recall, FPR and prevalence."""
+
+    ground: Expression
+    formula: Formula
+    recall: RateClaim
+    fpr: RateClaim
+    prevalence: RateClaim
+
+    exact = True
+
+    def on(self, columns: Columns) -> Agreement:
+        return Agreement(
+            formula=self.formula,
+            recall=self.recall.on(columns),
+            fpr=self.fpr.on(columns),
+            prevalence=self.prevalence.on(columns),
+            value=value_on(self.ground, columns),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Agreement(Bounds):
     """mcc or kappa on some rows: recall, FPR and both ends of the prevalence at δ/4 each."""
 

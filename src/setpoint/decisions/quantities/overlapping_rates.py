@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import GoalError
-from setpoint.decisions.quantities.quantity import Bounds, said
-from setpoint.decisions.quantities.rate import Rate
-from setpoint.expressions import Expression, Number, Product, Ratio, Several, Sum
+from setpoint.decisions.quantities.quantity import Bounds, said, value_on
+from setpoint.decisions.quantities.rate import Rate, RateClaim
+from setpoint.expressions import Columns, Expression, Number, Product, Ratio, Several, Sum
 from setpoint.expressions.arithmetic import Power
 from setpoint.expressions.evaluate import Reading
 from setpoint.expressions.value_intervals import Interval
@@ -37,11 +37,31 @@ class _Between(Expression):
 
 
 @dataclass(frozen=True, eq=False)
+class JoinedClaim:
+    """A tree of rates."""
+
+    tree: Expression
+    #: by the key of the sub-tree: wherever it occurs, it is the same rate
+    parts: dict[tuple, RateClaim]
+
+    exact = True
+
+    @cached_property
+    def directions(self) -> dict[tuple, int]:
+        """Whether the tree rises (1) or falls (−1) with each part; 0 where that depends."""
+        return {part: _direction(self.tree, part, self.parts) for part in self.parts}
+
+    def on(self, columns: Columns) -> Joined:
+        rates = {part: claim.on(columns) for part, claim in self.parts.items()}
+        return Joined(self, rates, value_on(self.tree, columns))
+
+
+@dataclass(frozen=True, eq=False)
 class Joined(Bounds):
     """A tree of rates: each end that matters is bounded at an equal share of δ."""
 
-    tree: Expression
-    parts: dict[tuple, Rate]  # by the key of the sub-tree: wherever it occurs, it is the same rate
+    claim: JoinedClaim
+    parts: dict[tuple, Rate]
     value: float | None
 
     exact = True
@@ -54,10 +74,6 @@ class Joined(Bounds):
     def rates(self) -> tuple[Rate, ...]:
         return tuple(self.parts.values())
 
-    @cached_property
-    def _directions(self) -> dict[tuple, int]:
-        return {part: _direction(self.tree, part, self.parts) for part in self.parts}
-
     def lower(self, delta: float) -> float:
         return self._ends(delta, 1)[0]
 
@@ -65,15 +81,15 @@ class Joined(Bounds):
         return self._ends(delta, -1)[1]
 
     def _ends(self, delta: float, sign: int) -> Interval:
-        needed = sum(2 if d == 0 else 1 for d in self._directions.values())
-        share = delta / needed
+        directions = self.claim.directions
+        share = delta / sum(2 if d == 0 else 1 for d in directions.values())
         known = {}
         for part, r in self.parts.items():
-            way = sign * self._directions[part]
+            way = sign * directions[part]
             low = r.lower(share) if way >= 0 else r.span[0]
             high = r.upper(share) if way <= 0 else r.span[1]
             known[part] = _Between((low, high))
-        return _substituted(self.tree, known).interval()
+        return _substituted(self.claim.tree, known).interval()
 
 
 def _substituted(tree: Expression, known: dict[tuple, Any]) -> Expression:
@@ -82,7 +98,7 @@ def _substituted(tree: Expression, known: dict[tuple, Any]) -> Expression:
     return tree.rebuild(tuple(_substituted(child, known) for child in tree.children()))
 
 
-def _direction(tree: Expression, part: tuple, parts: dict[tuple, Rate]) -> int:
+def _direction(tree: Expression, part: tuple, parts: dict[tuple, RateClaim]) -> int:
     """1 if the tree rises with the part, −1 if it falls, 0 if that depends; 2 without the part."""
     key = tree.key()
     if key == part:
@@ -113,5 +129,5 @@ def _agreed(directions: list[int]) -> int:
     return known.pop() if len(known) == 1 else 0
 
 
-def _span(tree: Expression, parts: dict[tuple, Rate]) -> Interval:
+def _span(tree: Expression, parts: dict[tuple, RateClaim]) -> Interval:
     return _substituted(tree, {p: _Between(r.span) for p, r in parts.items()}).interval()

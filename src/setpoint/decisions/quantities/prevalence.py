@@ -11,35 +11,33 @@ linear in π too: what holds at both ends of a range holds between.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from setpoint._core.errors import Argument, GoalError, Spelling
-from setpoint.decisions.quantities.quantity import Extreme, Quantity
-from setpoint.decisions.quantities.rate import Rate, rate
-from setpoint.decisions.quantities.two_rates import Pair
-from setpoint.expressions import Columns, Constraint, Expression, Total
+from setpoint.decisions.quantities.quantity import Claim, ExtremeClaim
+from setpoint.decisions.quantities.rate import RateClaim, rate_claim, shares
+from setpoint.decisions.quantities.two_rates import PairClaim
+from setpoint.expressions import Columns, Constraint, Expression, Population, Task, Total
 from setpoint.expressions.fractions import Form, cleared, fractions
 from setpoint.expressions.rows.row_events import Event, actual, decided, not_actual
 
 
 def at_prevalence(
     ground: Expression,
-    columns: Columns,
+    population: Population,
     prevalence: tuple[float, ...],
     name: str,
     constraint: Constraint,
-) -> Quantity:
+) -> Claim:
     """A linear-fractional metric of one binary table, over a range of prevalences."""
     parts = fractions(ground.normal())
     clear = None if parts is None else cleared(parts)
-    if columns.task.kind != "binary" or columns.abstained is not None or clear is None:
+    if population.task.kind != "binary" or population.abstains or clear is None:
         raise GoalError(
             f'"{constraint}" has no exact reading at another prevalence; precision, npv, f1, '
             "accuracy, cost and other ratios of tp, fp, fn, tn have"
         )
-    if columns.weight is not None:
+    if population.weighted:
         raise GoalError(
             "{argument} and {weight} do not go together; leave one out",
             argument=Argument("prevalence"),
@@ -50,28 +48,26 @@ def at_prevalence(
     if None in top or None in bottom or len({*rows[0], *rows[1]}) != 1:
         raise GoalError(f'"{constraint}" counts rows of several groups; certify each group alone')
     where = next(iter(rows[0] or rows[1]))
-    caught = rate(
+    caught = rate_claim(
         f"recall behind {name}",
         {Total(decided & actual & where): 1.0},
         {Total(actual & where): 1.0},
-        columns,
-        None,
+        population,
     )
-    flagged = rate(
+    flagged = rate_claim(
         f"fpr behind {name}",
         {Total(decided & not_actual & where): 1.0},
         {Total(not_actual & where): 1.0},
-        columns,
-        None,
+        population,
     )
     assert caught is not None
     assert flagged is not None
-    table = _table(columns, where)
-    n, d = (_cells(form, table) for form in (top, bottom))
-    ends = tuple(_at(pi, n, d, caught, flagged, name) for pi in dict.fromkeys(prevalence))
+    table = _table(population.task, where)
+    n, d = (shares(form, table) for form in (top, bottom))
+    ends = tuple(_at(pi, n, d, caught, flagged) for pi in dict.fromkeys(prevalence))
     if len(ends) == 1:
         return ends[0]
-    return Extreme(1 if constraint.op == ">=" else -1, ends)
+    return ExtremeClaim(1 if constraint.op == ">=" else -1, ends)
 
 
 def _common_rows(form: Form) -> set:
@@ -79,29 +75,19 @@ def _common_rows(form: Form) -> set:
     return {t.event.without("decided", "actual", "correct", "kept") for t in form if t is not None}
 
 
-def _table(columns: Columns, where: Event) -> Columns:
+def _table(task: Task, where: Event) -> Columns:
     """tp, fn, fp, tn as four rows."""
-    groups = {x.column: np.array([x.value] * 4, dtype=object) for x in where.literals}
-    return replace(
-        columns,
+    return Columns(
+        task,
         actual=np.array([True, True, False, False]),
         decided=np.array([True, False, True, False]),
-        scores=None,
-        weight=None,
-        query=None,
-        groups=groups,
+        groups={x.column: np.array([x.value] * 4, dtype=object) for x in where.literals},
     )
 
 
-def _cells(form: Form, table: Columns) -> np.ndarray:
-    whole = np.zeros(4)
-    for total, coefficient in form.items():
-        member = table.membership(total.event) if total is not None else None
-        whole += coefficient * (1.0 if member is None else np.asarray(member, float))
-    return whole
-
-
-def _at(pi: float, n: np.ndarray, d: np.ndarray, caught: Rate, flagged: Rate, name: str) -> Pair:
+def _at(
+    pi: float, n: np.ndarray, d: np.ndarray, caught: RateClaim, flagged: RateClaim
+) -> PairClaim:
     def plane(t: float) -> tuple[float, float, float]:
         tp, fn, fp, tn = n - t * d
         return pi * (tp - fn), (1 - pi) * (fp - tn), pi * fn + (1 - pi) * tn
@@ -113,4 +99,10 @@ def _at(pi: float, n: np.ndarray, d: np.ndarray, caught: Rate, flagged: Rate, na
 
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (n / d)[d > 0]
-    return Pair(caught, flagged, plane, (float(values.min()), float(values.max())), point, name)
+    return PairClaim(
+        one=caught,
+        two=flagged,
+        plane=plane,
+        span=(float(values.min()), float(values.max())),
+        point=point,
+    )

@@ -1,14 +1,16 @@
 """What can be proven of an expression: bounds for trees of rates.
 
-    a rate                     exact binomial, or bets                              (see rates)
-    the least of several       its lower bound is the least of theirs, each at the full level δ
-    a·M₁ + b·M₂ + c            of two rates on separate rows: p-values joined       (see pair)
-    mcc, kappa                 three rates and where they are least                 (see agreement)
-    anything else              its rates each at a share of δ, by monotonicity      (see joined)
-    no rate at all             a bootstrap, a figure and never a proof              (see bootstrap)
+    a rate                exact binomial, or bets                           (rate)
+    the least of several  its lower bound is the least of theirs, each at the full level δ
+    a·M₁ + b·M₂ + c       of two rates on separate rows: p-values joined    (two_rates)
+    mcc, kappa            three rates and where they are least              (mcc_kappa)
+    anything else         its rates each at a share of δ, by monotonicity   (overlapping_rates)
+    no rate at all        a bootstrap, a figure and never a proof           (bootstrap)
 
-Each has ``value``, ``lower(δ)``, ``upper(δ)`` (one-sided, error at most δ), ``how`` in words, the
-``rates`` behind it, and ``exact``: whether the bounds are a guarantee.
+Each begins as a *claim*, which follows from the goal and the population alone;
+``claim.on(columns)`` is the quantity of some rows. That has ``value``, ``lower(δ)``, ``upper(δ)``
+(one-sided, error at most δ), ``how`` in words, the ``rates`` behind it, and ``exact``: whether its
+bounds are a guarantee.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from setpoint.decisions.quantities.rate import Rate
+from setpoint.expressions import Columns, Expression
 
 
 class Quantity(Protocol):
@@ -35,6 +38,14 @@ class Quantity(Protocol):
     def lower(self, delta: float) -> float: ...
     def upper(self, delta: float) -> float: ...
     def proves(self, op: str, bound: float, delta: float) -> bool: ...
+
+
+class Claim(Protocol):
+    """A quantity before its rows; ``exact``: whether its bounds will be a guarantee."""
+
+    @property
+    def exact(self) -> bool: ...
+    def on(self, columns: Columns) -> Quantity: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +69,36 @@ class Bounds(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ConstantQuantity(Bounds):
-    """A number."""
+    """A number: a claim and a quantity at once."""
 
     value: float
     how = "constant"
     exact = True
     rates = ()
 
+    def on(self, columns: Columns) -> ConstantQuantity:
+        return self
+
     def lower(self, delta: float) -> float:
         return self.value
 
     def upper(self, delta: float) -> float:
         return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class ExtremeClaim:
+    """The least (sign 1) or the greatest (sign −1) of several claims."""
+
+    sign: int
+    items: tuple[Claim, ...]
+
+    @property
+    def exact(self) -> bool:
+        return all(item.exact for item in self.items)
+
+    def on(self, columns: Columns) -> Extreme:
+        return Extreme(self.sign, tuple(item.on(columns) for item in self.items))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +162,17 @@ class Extreme(Bounds):
         return all(proven) if every else any(proven)
 
 
+def value_on(ground: Expression, columns: Columns) -> float | None:
+    """A ground expression on some rows; None where it is empty."""
+    reading = ground.read({leaf: leaf.measure(columns) for leaf in ground.leaves()})
+    return float(reading.value) if bool(reading.defined) else None
+
+
 def _rates(items: tuple[Quantity, ...]) -> tuple[Rate, ...]:
     return tuple(dict.fromkeys(r for item in items for r in item.rates))
 
 
 def said(items: tuple[Any, ...]) -> str:
     """How several quantities are bounded, each way once."""
-    return " and ".join(dict.fromkeys(item.how for item in items if item.how != "constant"))
+    bounded = (item for item in items if not isinstance(item, ConstantQuantity))
+    return " and ".join(dict.fromkeys(item.how for item in bounded))

@@ -5,8 +5,9 @@ With Nᵢ and Dᵢ the shares of row i in the two sums, N / D ≥ c clears to a 
     E[N] / E[D] ≥ c   ⇔   E[z] ≥ 0,   z = N − c D        (E[D] > 0)
 
 the same clearing that training uses. Which pairs (N, D) a row can have at all follows from the
-events alone, never from the rows seen. Where there are two (leaving out (0, 0)) the metric is a
-*pure rate*: it depends only on the share p of rows with the first of them,
+events alone, never from the rows seen, so a claim on a rate exists before its rows. Where there are
+two pairs (leaving out (0, 0)) the metric is a *pure rate*: it depends only on the share p of rows
+with the first of them,
 
     M(p) = (p N₁ + (1−p) N₂) / (p D₁ + (1−p) D₂)
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from setpoint._core.errors import DataError
 from setpoint.decisions.quantities.row_states import ROWS, states_of, who_has_say
-from setpoint.expressions import Columns
+from setpoint.expressions import Columns, Population, Sweep
 from setpoint.expressions.fractions import Form
 from setpoint.expressions.rows.row_fingerprint import row_marks
 from setpoint.statistics import betting_test as betting
@@ -35,70 +36,47 @@ _LEVELS = np.r_[np.geomspace(1e-12, 1e-3, 40), np.linspace(0.002, 0.5, 60)]
 
 
 @dataclass(frozen=True, eq=False)
-class Rate:
-    """A linear-fractional metric on some rows, with what can be said of it on all rows.
+class RateClaim:
+    """A linear-fractional metric before its rows: what a row can add to it.
 
     Parameters
     ----------
     name : str
-    possible : numpy.ndarray of shape (m, 2)
-        Every (N, D) that a row can have, (0, 0) aside; sorted by N / D, the greatest first.
-    counts : numpy.ndarray of shape (m,) or None
-        Rows that have each; None where rows are weighted.
-    rows : betting.BoundedRows or None
-        In the order of the bets; None for a pure rate, which needs no order.
     top, bottom : Form
         N and D as sums of totals.
-    reach : float
-        The largest weight there can be; 1 without weights.
+    possible : numpy.ndarray of shape (m, 2)
+        Every (N, D) that a row can have, (0, 0) aside; sorted by N / D, the greatest first.
     who : str
         The rows that have a say in it, in words.
+    weight_bound : float or None
+        The largest weight there can be; None where every row counts once.
     """
 
     name: str
-    possible: np.ndarray
-    counts: np.ndarray | None
-    rows: betting.BoundedRows | None
     top: Form
     bottom: Form
-    reach: float = 1.0
+    possible: np.ndarray
     who: str = ROWS
+    weight_bound: float | None = None
 
     exact = True
 
     @property
-    def rates(self) -> tuple[Rate, ...]:
-        """Itself."""
-        return (self,)
-
-    @property
     def pure(self) -> bool:
         """Whether it is a share of rows, so that binomial tests are exact."""
-        return self.rows is None
+        return self.weight_bound is None and len(self.possible) <= 2
 
     @property
-    def how(self) -> str:
-        """The kind of bound, in words."""
-        return "exact binomial" if self.pure else "betting"
+    def reach(self) -> float:
+        """The most that one row can count."""
+        return 1.0 if self.weight_bound is None else self.weight_bound
 
-    @property
-    def k(self) -> int | None:
-        """Rows that speak for a high value, where it is a pure rate."""
-        return int(self.counts[0]) if self.rows is None and self.counts is not None else None
-
-    @property
-    def n(self) -> int:
-        """Rows that have a say."""
-        return int(self.counts.sum()) if self.rows is None else self.rows.size  # type: ignore[union-attr]
-
-    @property
-    def value(self) -> float | None:
-        """N / D on these rows; None where D is 0."""
-        if self.counts is not None:
-            top, bottom = self.counts @ self.possible
-        else:
-            top, bottom = self.rows.pairs.sum(0)  # type: ignore[union-attr]
-        return float(top / bottom) if bottom > 0 else None
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """The values it can take."""
+        with np.errstate(divide="ignore"):
+            values = self.possible[:, 0] / self.possible[:, 1]
+        return float(values.min()), float(values.max())
 
     def at(self, share: Any) -> Any:
         """M(p), for a pure rate."""
@@ -120,28 +98,156 @@ class Rate:
     def _two(self) -> tuple[np.ndarray, np.ndarray]:
         return self.possible[0], self.possible[-1]
 
+    # --- rows --------------------------------------------------------------------------------
+
+    def of_each(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """N and D of each row, its weight aside."""
+        return shares(self.top, columns), shares(self.bottom, columns)
+
+    def has_say(self, columns: Columns) -> np.ndarray:
+        """The rows that N or D counts."""
+        n, d = self.of_each(columns)
+        return (n != 0) | (d != 0)
+
+    def on(self, columns: Columns) -> Rate:
+        """The rate of these rows, which hold decisions."""
+        pairs = np.stack(self.of_each(columns), axis=1)
+        if self.weight_bound is not None:
+            pairs = pairs * columns.weight[:, None]  # type: ignore[index]
+        pairs = pairs[pairs.any(1)]
+        if self.weight_bound is not None:
+            return Rate(self, None, betting.BoundedRows.single(_shuffled(pairs, columns)))
+        which = np.full(len(pairs), -1)
+        for j, pair in enumerate(self.possible):
+            which[(pairs == pair).all(1)] = j
+        if which.size and which.min() < 0:
+            raise DataError("a row is something that no row can be; its column holds odd values")
+        counts = np.bincount(which, minlength=len(self.possible)).astype(float)
+        if self.pure:
+            return Rate(self, counts, None)
+        rows = betting.BoundedRows.counted(self.possible, _shuffled(which, columns))
+        return Rate(self, counts, rows)
+
+    def along(self, sweep: Sweep, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(k, n) of a pure rate at candidates of a sweep.
+
+        N = k N₁ + m N₂ and D = k D₁ + m D₂ with n = k + m.
+        """
+        top, bottom = (_along(form, sweep, places) for form in (self.top, self.bottom))
+        (n1, d1), (n2, d2) = self._two()
+        det = n1 * d2 - n2 * d1
+        if det == 0:  # every row that has a say is alike
+            k = bottom / d1 if d1 else top / n1
+            return k, k
+        k, m = (top * d2 - n2 * bottom) / det, (n1 * bottom - top * d1) / det
+        return k, k + m
+
+
+def rate_claim(name: str, top: Form, bottom: Form, population: Population) -> RateClaim | None:
+    """The claim on N / D, or None where it has no certified reading."""
+    if None in top or None in bottom:
+        return None  # a count: it grows with the rows, and says nothing of others
+    states = states_of([*top, *bottom], population)  # type: ignore[list-item]
+    if states is None or (population.weighted and population.weight_bound is None):
+        return None
+    possible = np.stack([shares(top, states), shares(bottom, states)], axis=1)
+    has_say: np.ndarray = possible.any(1)  # type: ignore[assignment]
+    if (possible[:, 1] < 0).any() or not has_say.any():
+        return None
+    distinct = np.unique(possible[has_say], axis=0)
+    with np.errstate(divide="ignore"):
+        distinct = distinct[np.argsort(-distinct[:, 0] / distinct[:, 1], kind="stable")]
+    return RateClaim(
+        name=name,
+        top=top,
+        bottom=bottom,
+        possible=distinct,
+        who=who_has_say(states, has_say),
+        weight_bound=population.weight_bound,
+    )
+
+
+def _along(form: Form, sweep: Sweep, places: np.ndarray) -> np.ndarray:
+    whole = np.zeros(places.size)
+    for total, coefficient in form.items():
+        if total is not None:
+            whole = whole + coefficient * sweep.at(total, places)
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """A linear-fractional metric on some rows, with what can be said of it on all rows.
+
+    Parameters
+    ----------
+    claim : RateClaim
+    counts : numpy.ndarray of shape (m,) or None
+        Rows that have each possible pair; None where rows are weighted.
+    rows : betting.BoundedRows or None
+        In the order of the bets; None for a pure rate, which needs no order.
+    """
+
+    claim: RateClaim
+    counts: np.ndarray | None
+    rows: betting.BoundedRows | None
+
+    exact = True
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def pure(self) -> bool:
+        """Whether it is a share of rows, so that binomial tests are exact."""
+        return self.rows is None
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The values it can take."""
+        return self.claim.span
+
+    @property
+    def how(self) -> str:
+        """The kind of bound, in words."""
+        return "exact binomial" if self.pure else "betting"
+
+    @property
+    def k(self) -> int | None:
+        """Rows that speak for a high value, where it is a pure rate."""
+        return int(self.counts[0]) if self.rows is None and self.counts is not None else None
+
+    @property
+    def n(self) -> int:
+        """Rows that have a say."""
+        return int(self.counts.sum()) if self.rows is None else self.rows.size  # type: ignore[union-attr]
+
+    @property
+    def value(self) -> float | None:
+        """N / D on these rows; None where D is 0."""
+        if self.counts is not None:
+            top, bottom = self.counts @ self.claim.possible
+        else:
+            top, bottom = self.rows.pairs.sum(0)  # type: ignore[union-attr]
+        return float(top / bottom) if bottom > 0 else None
+
     @cached_property
     def likely(self) -> np.ndarray:
         """Values of a pure rate, dense where its p-values move."""
         ends = bounds.lower(self.k, self.n, _LEVELS), bounds.upper(self.k, self.n, _LEVELS)
-        return self.at(np.concatenate(ends))
-
-    @cached_property
-    def span(self) -> tuple[float, float]:
-        """The values it can take."""
-        with np.errstate(divide="ignore"):
-            values = self.possible[:, 0] / self.possible[:, 1]
-        return float(values.min()), float(values.max())
+        return self.claim.at(np.concatenate(ends))
 
     # --- tests -------------------------------------------------------------------------------
 
     def p_above(self, value: Any) -> Any:
         """The p-value of "M <= value", for a pure rate: small where M is above."""
-        return bounds.p_above(self.k, self.n, self.share(value))
+        return bounds.p_above(self.k, self.n, self.claim.share(value))
 
     def p_below(self, value: Any) -> Any:
         """The p-value of "M >= value", for a pure rate: small where M is below."""
-        return bounds.p_below(self.k, self.n, self.share(value))
+        return bounds.p_below(self.k, self.n, self.claim.share(value))
 
     def proves(self, op: str, bound: float, delta: float) -> bool:
         """Whether the rows prove ``M op bound`` at level δ."""
@@ -162,7 +268,7 @@ class Rate:
         if self.n == 0 or low == high:
             return low
         if self.pure:
-            return max(low, float(self.at(bounds.lower(self.k, self.n, delta))))
+            return max(low, float(self.claim.at(bounds.lower(self.k, self.n, delta))))
         return self._edge(low, high, 1, delta)
 
     def upper(self, delta: float) -> float:
@@ -171,7 +277,7 @@ class Rate:
         if self.n == 0 or low == high:
             return high
         if self.pure:
-            return min(high, float(self.at(bounds.upper(self.k, self.n, delta))))
+            return min(high, float(self.claim.at(bounds.upper(self.k, self.n, delta))))
         return self._edge(high, low, -1, delta)
 
     def _edge(self, start: float, end: float, sign: int, delta: float) -> float:
@@ -207,46 +313,11 @@ class Rate:
         return start + sign * step
 
     def _wins(self, points: np.ndarray, sign: int, delta: float) -> np.ndarray:
-        z = sign * (self.possible[:, 0] - np.multiply.outer(points, self.possible[:, 1]))
-        loss = self.reach * np.maximum(-z.min(1), 0.0)
+        possible = self.claim.possible
+        z = sign * (possible[:, 0] - np.multiply.outer(points, possible[:, 1]))
+        loss = self.claim.reach * np.maximum(-z.min(1), 0.0)
         assert self.rows is not None
         return betting.wins(self.rows, points, sign, loss, delta)
-
-
-def rate(
-    name: str, top: Form, bottom: Form, columns: Columns, weight_bound: float | None
-) -> Rate | None:
-    """The rate of two forms on these rows, or None where it has no certified reading."""
-    if None in top or None in bottom:
-        return None  # a count: it grows with the rows, and says nothing of others
-    states = states_of([*top, *bottom], columns)  # type: ignore[list-item]
-    if states is None or (columns.weight is not None and weight_bound is None):
-        return None
-    possible = np.stack([shares(top, states), shares(bottom, states)], axis=1)
-    has_say: np.ndarray = possible.any(1)  # type: ignore[assignment]
-    if (possible[:, 1] < 0).any() or not has_say.any():
-        return None
-    who = who_has_say(states, has_say)
-    distinct = np.unique(possible[has_say], axis=0)
-    with np.errstate(divide="ignore"):
-        distinct = distinct[np.argsort(-distinct[:, 0] / distinct[:, 1], kind="stable")]
-    seen = np.stack([shares(top, columns), shares(bottom, columns)], axis=1)
-    reach = 1.0 if columns.weight is None else float(weight_bound or 0.0)
-    if columns.weight is not None:
-        seen = seen * columns.weight[:, None]
-    seen = seen[seen.any(1)]
-    if columns.weight is not None:
-        rows = betting.BoundedRows.single(_shuffled(seen, columns))
-        return Rate(name, distinct, None, rows, top, bottom, reach, who)
-    which = np.full(len(seen), -1)
-    for j, pair in enumerate(distinct):
-        which[(seen == pair).all(1)] = j
-    if which.size and which.min() < 0:
-        raise DataError("a row is something that no row can be; its column holds odd values")
-    counts = np.bincount(which, minlength=len(distinct)).astype(float)
-    pure = len(distinct) <= 2
-    rows = None if pure else betting.BoundedRows.counted(distinct, _shuffled(which, columns))
-    return Rate(name, distinct, counts, rows, top, bottom, reach, who)
 
 
 def _shuffled(rows: np.ndarray, columns: Columns) -> np.ndarray:
@@ -283,16 +354,13 @@ def _is_sorted(rows: np.ndarray) -> bool:
     return variance > 0 and runs < mean - 5 * np.sqrt(variance)
 
 
-def apart(a: Rate, b: Rate, columns: Columns) -> bool:
+def apart(a: RateClaim, b: RateClaim, population: Population) -> bool:
     """Whether no row can have a say in both, so that they are independent."""
     totals = [total for form in (a.top, a.bottom, b.top, b.bottom) for total in form]
-    states = states_of(totals, columns)  # type: ignore[arg-type]
+    states = states_of(totals, population)  # type: ignore[arg-type]
     if states is None:
         return False
-    say = [
-        shares(r.top, states).astype(bool) | shares(r.bottom, states).astype(bool) for r in (a, b)
-    ]
-    return not (say[0] & say[1]).any()
+    return not (a.has_say(states) & b.has_say(states)).any()
 
 
 def shares(form: Form, columns: Columns) -> np.ndarray:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setpoint.decisions.quantities.rate import Rate, shares
+from setpoint.decisions.quantities.rate import RateClaim, shares
 from setpoint.decisions.quantities.row_states import states_of
-from setpoint.expressions import Columns, Domain, Expression, Leaf, Total
+from setpoint.expressions import Columns, Domain, Expression, Leaf, Population, Total
 from setpoint.expressions.fractions import Form, cleared, fractions
 from setpoint.expressions.rows.row_events import (
     ACTUAL,
@@ -75,14 +75,14 @@ class RateName:
         return ", ".join(filter(None, (self.metric, self.part)))
 
 
-def rate_name(rate: Rate, columns: Columns) -> RateName | None:
+def rate_name(rate: RateClaim, population: Population) -> RateName | None:
     """The metric that a rate is, or None where it is none that has a name.
 
     Parameters
     ----------
-    rate : Rate
-    columns : Columns
-        That it was read on.
+    rate : RateClaim
+    population : Population
+        That it is about.
     """
     totals = [total for form in (rate.top, rate.bottom) for total in form if total is not None]
     groups = _groups(totals)
@@ -93,8 +93,8 @@ def rate_name(rate: Rate, columns: Columns) -> RateName | None:
     top, bottom = (_ungrouped(form) for form in (rate.top, rate.bottom))
     parts = sorted(map(str, groups)) + ([] if label is None else [f"class={label}"])
     for metric in NAMED:
-        forms = _forms(metric, columns, label)
-        if forms is not None and _same(columns, (top, bottom), forms):
+        forms = _forms(metric, population, label)
+        if forms is not None and _same(population, (top, bottom), forms):
             return RateName(str(metric), ", ".join(parts))
     return None
 
@@ -116,12 +116,12 @@ def _ungrouped(form: Form) -> Form:
     return plain
 
 
-def _forms(metric: Expression, columns: Columns, label: Label) -> tuple[Form, Form] | None:
+def _forms(metric: Expression, population: Population, label: Label) -> tuple[Form, Form] | None:
     """N and D of a metric, seen from a class; None where it asks for a class and there is none."""
-    ground = metric.expand(Domain(columns, label))
+    ground = metric.expand(Domain(population, label))
     if label is not None:
         ground = ground.map_leaves(lambda leaf: leaf.of(label))
-    elif columns.task.kind == "multiclass" and any(map(_of_one_class, ground.leaves())):
+    elif population.task.kind == "multiclass" and any(map(_of_one_class, ground.leaves())):
         return None
     parts = fractions(ground.normal())
     return None if parts is None else cleared(parts)
@@ -131,12 +131,12 @@ def _of_one_class(leaf: Leaf) -> bool:
     return not isinstance(leaf, Total) or leaf.speaks_of_one_class()
 
 
-def _same(columns: Columns, one: tuple[Form, Form], other: tuple[Form, Form]) -> bool:
+def _same(population: Population, one: tuple[Form, Form], other: tuple[Form, Form]) -> bool:
     """Whether two rates are the same share of the same rows."""
     totals = [total for form in (*one, *other) for total in form]
     if None in totals:
         return False
-    states = states_of(totals, columns)  # type: ignore[arg-type]
+    states = states_of(totals, population)  # type: ignore[arg-type]
     if states is None:
         return False
     (say, high), (others_say, others_high) = (_sets(forms, states) for forms in (one, other))

@@ -8,13 +8,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from setpoint.decisions.quantities.quantity import Bounds
-from setpoint.decisions.quantities.rate import Rate
+from setpoint.decisions.quantities.rate import Rate, RateClaim
+from setpoint.expressions import Columns
 from setpoint.expressions.value_intervals import Interval
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairClaim:
+    """a·M₁ + b·M₂ + e ≥ t for two pure rates on separate rows.
+
+    Attributes
+    ----------
+    one, two : RateClaim
+    plane : callable
+        From t to (a, b, e).
+    span : Interval
+        The values it can take.
+    point : callable
+        From the values of the two rates to its own.
+    """
+
+    one: RateClaim
+    two: RateClaim
+    plane: Callable[[float], tuple[float, float, float]]
+    span: Interval
+    point: Callable[[float, float], float]
+
+    exact = True
+
+    def on(self, columns: Columns) -> Pair:
+        return Pair(self, self.one.on(columns), self.two.on(columns))
 
 
 @dataclass(frozen=True, eq=False)
 class Pair(Bounds):
-    """a·M₁ + b·M₂ + e ≥ t for two pure rates on separate rows, with (a, b, e) a function of t.
+    """Two pure rates on separate rows, compared.
 
     At each point (m₁, m₂) of the boundary the two p-values are independent, and their product x is
     uniform at worst, so x (1 − ln x) is a p-value (Fisher 1932). Its greatest value along the
@@ -22,12 +50,9 @@ class Pair(Bounds):
     the larger of each p-value.
     """
 
+    claim: PairClaim
     one: Rate
     two: Rate
-    plane: Callable[[float], tuple[float, float, float]]
-    span: Interval
-    point: Callable[[float, float], float]
-    name: str = ""
 
     how = "exact binomial on two groups of rows, p-values joined"
     exact = True
@@ -36,15 +61,15 @@ class Pair(Bounds):
     def value(self) -> float | None:
         if self.one.value is None or self.two.value is None:
             return None
-        found = self.point(self.one.value, self.two.value)
-        return None if np.isnan(found) else found
+        value = self.claim.point(self.one.value, self.two.value)
+        return None if np.isnan(value) else value
 
     @property
     def rates(self) -> tuple[Rate, ...]:
         return self.one, self.two
 
     def proves(self, op: str, bound: float, delta: float) -> bool:
-        a, b, e = self.plane(bound)
+        a, b, e = self.claim.plane(bound)
         if op == "<=":
             a, b, e = -a, -b, -e
         return self._p(a, b, e) <= delta
@@ -64,10 +89,10 @@ class Pair(Bounds):
         return worst * (1 - np.log(worst)) if worst > 0 else 0.0
 
     def lower(self, delta: float) -> float:
-        return self._edge(">=", *self.span, delta)
+        return self._edge(">=", *self.claim.span, delta)
 
     def upper(self, delta: float) -> float:
-        low, high = self.span
+        low, high = self.claim.span
         return self._edge("<=", high, low, delta)
 
     def _edge(self, op: str, sure: float, other: float, delta: float) -> float:

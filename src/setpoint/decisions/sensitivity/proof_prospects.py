@@ -20,11 +20,10 @@ from typing import Protocol
 import numpy as np
 
 from setpoint._core import scipy_special as special
-from setpoint.decisions.proof.testing_order import counts_along
-from setpoint.decisions.quantities.from_expression import parts_of_all
+from setpoint.decisions.quantities.from_expression import ConstraintClaim
 from setpoint.decisions.quantities.quantity import Quantity
-from setpoint.decisions.quantities.rate import Rate
-from setpoint.expressions import Sweep
+from setpoint.decisions.quantities.rate import Rate, RateClaim
+from setpoint.expressions import Columns, Sweep
 from setpoint.statistics import binomial as bounds
 
 _QUANTILES = ((np.arange(15) + 0.5) / 15)[:, None]
@@ -54,7 +53,7 @@ class Counted:
     must have the power.
     """
 
-    rate: Rate
+    rate: RateClaim
     op: str
     k: np.ndarray
     n: np.ndarray
@@ -159,38 +158,35 @@ class Around:
 
 
 def counted_along(
-    claims: Sequence[tuple[Rate, str, float]],
-    sweep: Sweep,
-    places: np.ndarray,
-    size: int,
-    delta: float,
+    claim: ConstraintClaim, sweep: Sweep, places: np.ndarray, size: int, delta: float
 ) -> list[Counted]:
     """The pure rates of one constraint along a threshold."""
     parts: list[Counted] = []
-    for rate, op, _ in claims:
-        k, n = (
-            np.round(np.broadcast_to(x, places.shape)) for x in counts_along(rate, sweep, places)
-        )
-        parts.append(Counted(rate, op, k, n, size, delta))
+    for rate in claim.pure_rates:
+        k, n = (np.round(np.broadcast_to(x, places.shape)) for x in rate.along(sweep, places))
+        parts.append(Counted(rate=rate, op=claim.op, k=k, n=n, size=size, delta=delta))
     return parts
 
 
-def parts_of(found: Sequence[Quantity], op: str, size: int, delta: float) -> list[ProspectPart]:
-    """What has to keep a bound, from one constraint's quantity at each candidate."""
-    each = [parts_of_all(quantity, op) or [quantity] for quantity in found]
-    width = min(map(len, each))
-    if any(len(parts) != width for parts in each):
-        each, width = [[quantity] for quantity in found], 1
-    return [_part([parts[i] for parts in each], op, size, delta) for i in range(width)]
+def parts_of(
+    claim: ConstraintClaim, decided: Sequence[Columns], delta: float
+) -> list[ProspectPart]:
+    """What has to keep the bound of a constraint, on rows as each candidate decides them."""
+    parts = claim.parts or (claim.claim,)
+    return [
+        _part([part.on(columns) for columns in decided], claim.op, decided[0].size, delta)
+        for part in parts
+    ]
 
 
-def _part(found: list[Quantity], op: str, size: int, delta: float) -> ProspectPart:
-    rates = [f for f in found if isinstance(f, Rate) and f.pure and f.k is not None]
-    if len(rates) == len(found):
+def _part(each: list[Quantity], op: str, size: int, delta: float) -> ProspectPart:
+    """One part at each candidate."""
+    rates = [q for q in each if isinstance(q, Rate) and q.pure]
+    if len(rates) == len(each):
         k = np.array([float(r.k or 0) for r in rates])
         n = np.array([float(r.n) for r in rates])
-        return Counted(rates[0], op, k, n, size, delta)
-    value = np.array([np.nan if f.value is None else f.value for f in found])
-    edge = np.array([f.lower(delta) if op == ">=" else f.upper(delta) for f in found])
+        return Counted(rate=rates[0].claim, op=op, k=k, n=n, size=size, delta=delta)
+    value = np.array([np.nan if q.value is None else q.value for q in each])
+    edge = np.array([q.lower(delta) if op == ">=" else q.upper(delta) for q in each])
     here = np.maximum(np.abs(value - edge), 1e-12)
-    return Around(op, value, here, size, delta)
+    return Around(op=op, value=value, here=here, size=size, delta=delta)

@@ -9,12 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from setpoint.decisions.proof.margin_path import margin_path, subjects_of
+from setpoint._core.json_codec import Record
+from setpoint.decisions.proof.margin_path import (
+    claims_before,
+    margin_path,
+    unweighted_decisions,
+)
 from setpoint.decisions.proof.power import MOST
-from setpoint.decisions.proof.testing_order import pure_claims
+from setpoint.decisions.proof.testing_order import threshold_claims
 from setpoint.decisions.quantities.row_states import ROWS
 from setpoint.decisions.sensitivity.proof_prospects import (
     Around,
@@ -29,20 +35,14 @@ from setpoint.expressions.constraint import SLACK
 from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved, numbered
 from setpoint.rules.decision_rule import DecisionRule
-from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import threshold_rule
+from setpoint.rules.one_threshold import OneThreshold
+from setpoint.rules.rule import score_at_least
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.score_calibration import drawn_curves
 
-_ENDLESS = (
-    ("where score >= inf", "nowhere"),
-    ("where score < inf", "everywhere"),
-    ("score >= inf", "nothing decided positive"),
-)
-
 
 @dataclass(frozen=True)
-class Provable:
+class Provable(Record):
     """A goal that fresh rows would prove with the power.
 
     Attributes
@@ -67,9 +67,13 @@ class Provable:
     point: str
     threshold: float | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
+
 
 @dataclass(frozen=True)
-class LabelsNeeded:
+class LabelsNeeded(Record):
     """How many fresh labelled rows would prove a goal.
 
     Attributes
@@ -95,6 +99,10 @@ class LabelsNeeded:
     who: str
     value: float | None
     if_as_seen: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +145,10 @@ class Outlook:
         """The rule of a candidate in words, and its threshold."""
         if isinstance(self.rules, np.ndarray):
             threshold = float(self.rules[i])
-            return score_words(f"score >= {threshold:.6g}"), threshold
+            return score_at_least(threshold), threshold
         rule = self.rules[i]
-        threshold = rule.threshold if rule.kind == "threshold" else None
-        return score_words(rule.operating_point()), threshold
+        threshold = rule.threshold if rule.point.along_scores else None
+        return rule.operating_point(), threshold
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -223,13 +231,6 @@ class Outlook:
         return round(rows * float(part.n[i]) / part.size), part.rate.who
 
 
-def score_words(point: str) -> str:
-    """An operating point without infinities."""
-    for text, plain in _ENDLESS:
-        point = point.replace(text, plain)
-    return point
-
-
 def _told(rows: float) -> int:
     """Two digits, rounded up: a plan is no more exact."""
     unit = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
@@ -270,7 +271,7 @@ def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
     within = (np.arange(EACH) + 0.5) / EACH
     ranks = np.minimum(ends - counts + np.floor(np.outer(within, counts)), ranked.size - 1)
     standing = ranked[ranks.astype(np.int64)]  # (EACH, thresholds)
-    some = _some_rows_of_a_curve(land.columns)
+    some = land.columns.sample(ROWS_OF_A_CURVE)
     known = np.asarray(some.scores, np.float64)
     order = np.argsort(known, kind="stable")
     scores = np.r_[thresholds[1:], ranked[-1] - 1.0]  # what lies below the last is below all
@@ -283,14 +284,6 @@ def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
         for j, asked in enumerate(land.asked):
             metrics[j].append(asked.sign * drawn.excess[j][: places.size])
     return [np.array(values) for values in metrics]
-
-
-def _some_rows_of_a_curve(columns: Columns) -> Columns:
-    if columns.size <= ROWS_OF_A_CURVE:
-        return columns
-    rows = np.random.default_rng(0).choice(columns.size, ROWS_OF_A_CURVE, replace=False)
-    part = columns.take(rows)
-    return part if 0 < np.count_nonzero(part.actual) < part.size else columns
 
 
 def _counted(
@@ -332,18 +325,18 @@ def outlook(
             return f"{asked.constraint}: an equality cannot be proven from a sample; state a range"
     if isinstance(land, Along):
         return _along(land, nearby, delta, power)
-    if land.kind == "top-k":
-        return "the first k of other rows are another rule, so a top-k rule proves nothing"
+    kind = land.search.rule
+    if kind.no_proof:
+        return f"{kind.no_proof}, so a {kind.kind} rule proves nothing"
     near = numbered(nearby)
-    rules = margin_path(near, land.columns, land.kind, land.by, None, 0, delta, fresh)
+    rules = margin_path(near, land.columns, land.search, delta, fresh)
     rules = rules or [land.choose(near)]
-    found = [subjects_of(numbered(land.goal), rule, land.columns) for rule in rules]
-    parts = []
-    for j, asked in enumerate(land.asked):
-        quantities = [subjects[j][0] for subjects in found]
-        if not all(q.exact for q in quantities):
+    decided = [unweighted_decisions(rule, land.columns) for rule in rules]
+    claims = claims_before(numbered(land.goal), rules[0].point, decided[0])
+    for asked, claim in zip(land.asked, claims, strict=True):
+        if not claim.claim.exact:
             return _inexact(asked)
-        parts.append(tuple(parts_of(quantities, asked.op, land.columns.size, delta)))
+    parts = [tuple(parts_of(claim, decided, delta)) for claim in claims]
     merit = [-np.inf if r.value is None else land.goal.sign * r.value for r in rules]
     return Outlook(land.goal, land.asked, tuple(parts), np.array(merit), rules, power)
 
@@ -354,55 +347,46 @@ def _inexact(asked: ConstraintBound) -> str:
 
 def _along(land: Along, nearby: Goal, delta: float, power: float) -> Outlook | str:
     """Thresholds; some dozen of them where a constraint is no pure rate."""
-    claims = pure_claims(numbered(land.goal), land.columns)
+    claims = threshold_claims(numbered(land.goal), land.columns)
     caps = tuple(a.cap for a in asked_of(nearby))
-    places = _looks(land, caps) if None in claims else spread_over(land.sweep.size, PLACES)
+    pure = all(claim.pure_rates for claim in claims)
+    places = spread_over(land.sweep.size, PLACES) if pure else _looks(land, caps)
     size = land.columns.size
     curves = smoothed(land, places)
     parts: list[tuple[ProspectPart, ...]] = []
     for j, claim in enumerate(claims):
-        if claim is not None:
+        if claim.pure_rates:
             counted = counted_along(claim, land.sweep, places, size, delta)
             if curves is not None and len(counted) == 1:
                 counted = [replace(counted[0], curves=curves[j])]
             parts.append(tuple(counted))
             continue
+        if not claim.claim.exact:
+            return _inexact(land.asked[j])
         around = _around(land, j, places, delta)
-        if around is not None and curves is not None:
+        if curves is not None:
             worse = np.minimum if around.op == ">=" else np.maximum
             around = replace(around, value=worse(around.value, curves[j].mean(0)))
-        if around is None:
-            return _inexact(land.asked[j])
         parts.append((around,))
     thresholds = land.sweep.thresholds[places]
     return Outlook(land.goal, land.asked, tuple(parts), land.merit[places], thresholds, power)
 
 
-def _around(land: Along, j: int, places: np.ndarray, delta: float) -> Around | None:
+def _around(land: Along, j: int, places: np.ndarray, delta: float) -> Around:
     """A constraint at some thresholds: its value on all rows, how far its bound lies on some."""
-    asked, some = land.asked[j], _some(land.columns)
+    asked = land.asked[j]
+    some = land.columns.sample(MOST_ROWS)
     goal = numbered(Goal(land.goal.sense, land.goal.objective, (asked.constraint,)))
-    problem = GoalOnRows.ground(goal, land.columns)
+    (claim,) = threshold_claims(goal, some)
     away = []
-    for place in places:
-        rule = threshold_rule(problem, land.sweep, int(place))
-        ((found, _),) = subjects_of(goal, rule, some)
-        if not found.exact:
-            return None
-        edge = found.lower(delta) if asked.op == ">=" else found.upper(delta)
-        away.append(np.inf if found.value is None else abs(found.value - edge))
+    for threshold in land.sweep.thresholds[places]:
+        rule = OneThreshold(task=land.columns.task, threshold=float(threshold))
+        quantity = claim.on(unweighted_decisions(rule, some))
+        edge = quantity.lower(delta) if asked.op == ">=" else quantity.upper(delta)
+        away.append(np.inf if quantity.value is None else abs(quantity.value - edge))
     here = np.maximum(away, 1e-12) * math.sqrt(some.size / land.columns.size)
     value = asked.sign * land.excess[j][places]
-    return Around(asked.op, value, here, land.columns.size, delta)
-
-
-def _some(columns: Columns) -> Columns:
-    """Some of the rows, of both classes."""
-    if columns.size <= MOST_ROWS:
-        return columns
-    rows = np.random.default_rng(0).choice(columns.size, MOST_ROWS, replace=False)
-    part = columns.take(np.sort(rows))
-    return part if 0 < np.count_nonzero(part.actual) < part.size else columns
+    return Around(op=asked.op, value=value, here=here, size=land.columns.size, delta=delta)
 
 
 def _looks(land: Along, caps: tuple[float, ...]) -> np.ndarray:

@@ -13,17 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from setpoint._core.json_codec import Record
 from setpoint.decisions.sensitivity.value_function import Caps, Landscape, Spot
 from setpoint.goals import Goal
-from setpoint.goals.constraint_bound import moved
+from setpoint.goals.constraint_bound import ConstraintBound, moved
 
 ALONE, TOGETHER = "alone", "together"
 _TRIES = 6
 
 
 @dataclass(frozen=True)
-class NearestGoal:
+class NearestGoal(Record):
     """A goal that is met on these rows, near the one that is not.
 
     Attributes
@@ -50,6 +52,10 @@ class NearestGoal:
     value: float
     sides: tuple[float, ...]
     behind: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :meth:`from_json` reads back; the goal stands as text."""
+        return {**super().to_json(), "goal": str(self.goal)}
 
 
 def nearest_goals(land: Landscape, caps: Caps) -> tuple[NearestGoal, ...]:
@@ -125,12 +131,8 @@ def _nearest(land: Landscape, caps: Caps, wide: Caps, spot: Spot, how: str) -> N
 
 def caps_of(land: Landscape, goal: Goal) -> tuple[float, ...]:
     """The caps of a goal that has the same constraints at other bounds."""
-    found = []
-    for asked, constraint in zip(land.asked, goal.constraints, strict=True):
-        same = constraint == asked.constraint
-        bound = asked.bound if same else float(constraint.right.read({}).value)
-        found.append(asked.sign * bound)
-    return tuple(found)
+    bounds = (ConstraintBound.of(constraint).bound for constraint in goal.constraints)
+    return tuple(a.sign * bound for a, bound in zip(land.asked, bounds, strict=True))
 
 
 def said(value: float | None) -> str:

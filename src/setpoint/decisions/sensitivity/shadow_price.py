@@ -277,7 +277,7 @@ def _slope_along(
     columns = land.columns
     if columns.size < 2 * FEW:
         return slope, None, None
-    # in the order of the scores, so that draws are the same however the rows are sorted (ties aside)
+    # in the order of the scores: draws do not depend on how the rows are sorted, ties aside
     ranked = columns.take(np.argsort(np.asarray(columns.scores), kind="stable"))
     places = spread_over(land.sweep.size, CANDIDATES)
     unweighted = Along(land.goal, ranked, places)

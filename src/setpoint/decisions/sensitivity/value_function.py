@@ -22,10 +22,9 @@ from setpoint.expressions.fractions import linear
 from setpoint.expressions.rows.row_events import decided
 from setpoint.goals import Goal
 from setpoint.goals.constraint_bound import ConstraintBound, asked_of, moved
-from setpoint.rules.decision_rule import DecisionRule
+from setpoint.rules.decision_rule import DecisionRule, choose
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.rule import with_decisions
-from setpoint.rules.table import choose
+from setpoint.rules.rule import RuleSearch
 
 ENOUGH = 10  #: rows under a rate, below which it is called thin
 Caps = Sequence[float]
@@ -194,26 +193,25 @@ class Searched:
     goal : Goal
         Lowered.
     columns : Columns
-    kind, by
-        As for :func:`setpoint.rules.table.choose`.
+    search : RuleSearch
     """
 
-    def __init__(self, goal: Goal, columns: Columns, kind: str, by: str | None) -> None:
+    def __init__(self, goal: Goal, columns: Columns, search: RuleSearch) -> None:
         self.goal, self.columns, self.asked = goal, columns, asked_of(goal)
-        self.kind, self.by = kind, by
+        self.search = search
         wide = columns
-        if kind == "abstain":
+        if search.rule.may_abstain:
             wide = replace(columns, abstained=np.zeros(columns.size, bool))
         self._problem = _at_zero(goal, self.asked, wide)
         self._known: dict[tuple, Spot | None] = {}
 
     def choose(self, goal: Goal) -> DecisionRule:
         """The best rule that the search finds."""
-        return choose(goal, self.columns, self.kind, self.by)
+        return choose(goal, self.columns, self.search)
 
     def of(self, rule: DecisionRule) -> Spot:
         """A rule, read on these rows."""
-        columns = with_decisions(rule, self.columns)
+        columns = rule.decided_columns(self.columns)
         point = self._problem.judge(columns)
         plain = replace(columns, weight=None)
         counts = [
@@ -232,7 +230,7 @@ class Searched:
         return self._known[key]
 
     def tightest(self, j: int, caps: Caps) -> Spot | None:
-        if self.kind == "top-k":  # k alone decides
+        if self.search.rule.set_by_goal:
             return self.nearest(caps)
         others = moved(self.goal, self.asked, (*caps[:j], math.inf, *caps[j + 1 :]))
         sense = "maximize" if self.asked[j].op == ">=" else "minimize"
@@ -246,7 +244,7 @@ class Searched:
 
     def _guarded(self, goal: Goal) -> Goal:
         """The goal among rules that have enough rows behind them."""
-        if self.kind == "top-k":
+        if self.search.rule.set_by_goal:
             return goal
         weight = self.columns.weight
         each = 1.0 if weight is None else float(np.mean(weight))
@@ -258,9 +256,10 @@ class Searched:
         return Goal(goal.sense, goal.objective, (*goal.constraints, *guards))
 
 
-def landscape(goal: Goal, columns: Columns, kind: str, by: str | None) -> Along | Searched:
+def landscape(goal: Goal, columns: Columns, search: RuleSearch) -> Along | Searched:
     """What a goal is worth at other bounds, for a kind of rule."""
-    return Along(goal, columns) if kind == "threshold" else Searched(goal, columns, kind, by)
+    along = search.rule.along_scores
+    return Along(goal, columns) if along else Searched(goal, columns, search)
 
 
 def _at_zero(goal: Goal, asked: tuple[ConstraintBound, ...], columns: Columns) -> GoalOnRows:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.arrays import Array, is_tensor, namespace, to_numpy
-from setpoint._core.errors import DataError
+from setpoint._core.errors import Argument, DataError, Phrase, Spelling
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions.rows.row_events import (
     ACTUAL,
@@ -25,7 +25,9 @@ from setpoint.expressions.rows.row_events import (
     Label,
     Literal,
 )
-from setpoint.expressions.rows.task import REST, Task
+from setpoint.expressions.rows.task import Task
+
+ABSOLUTE_ERROR = "absolute error"  #: what a total adds up of each row; other amounts: squared error
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +73,12 @@ class Columns:
     @property
     def classes(self) -> tuple[Label, ...]:
         """The classes in order; of a binary task the negative one first."""
-        if self.task.kind == "binary":
-            return (0, 1) if self.task.positive is None else (REST, self.task.positive)
-        return self.task.classes or ()
+        return self.task.sides
+
+    @property
+    def abstains(self) -> bool:
+        """Whether rows may be left undecided."""
+        return self.abstained is not None
 
     def group_values(self, column: str) -> tuple[Label, ...]:
         """The values of a group column: the declared ones, else those seen, sorted."""
@@ -86,16 +91,18 @@ class Columns:
         """A group column by name."""
         if column not in self.groups:
             names = list(self.groups)
-            way = "group=…" if column == "group" else f'group={{"{column}": …}}'
+            python = "group=…" if column == "group" else f'group={{"{column}": …}}'
             hint = did_you_mean(column, names, f"given: {listing(names)}") if names else ""
             hint = f"; {hint}" if hint else ""
-            raise DataError(f'the goal speaks of the column "{column}": pass it as {way}{hint}')
+            raise DataError(
+                'the goal speaks of the column "{column}": {way}{hint}',
+                column=column,
+                way=Spelling(
+                    f"pass it as {python}", Phrase("add {group}", group=Argument("group", column))
+                ),
+                hint=hint,
+            )
         return self.groups[column]
-
-    @property
-    def bins(self) -> int:
-        """Number of target bins of a regression task."""
-        return len(self.task.edges or ()) + 1
 
     def on_host(self) -> Columns:
         """The same rows as numpy arrays, for whatever sorts."""
@@ -104,6 +111,14 @@ class Columns:
     def take(self, rows: np.ndarray) -> Columns:
         """Some of the rows, by mask or index; columns on the host."""
         return self._map(lambda column: column[rows])
+
+    def sample(self, size: int, seed: int = 0) -> Columns:
+        """Some rows of a binary task, in their order; all of them where a class would be lost."""
+        if self.size <= size:
+            return self
+        rows = np.random.default_rng(seed).choice(self.size, size, replace=False)
+        part = self.take(np.sort(rows))
+        return part if 0 < np.count_nonzero(part.actual) < part.size else self
 
     def _map(self, change: Callable[[Array], Array]) -> Columns:
         def changed(column: Array | None) -> Array | None:
@@ -202,9 +217,7 @@ class Columns:
 
     def total(self, event: Event, quantity: str = "one") -> Any:
         """Σ wᵢ qᵢ membershipᵢ, as a float or a 0-dimensional tensor."""
-        member = self.membership(event)
-        amount = self._amount(quantity)
-        factors = [x for x in (self.weight, member, amount) if x is not None]
+        factors = self._factors(event, quantity)
         if not factors:
             return float(self.size)
         if is_tensor(self.actual):
@@ -215,11 +228,20 @@ class Columns:
             return float(np.count_nonzero(factors[0]))
         return float(np.sum(reduce(lambda a, b: a * b, factors), dtype=np.float64))
 
+    def amounts(self, event: Event, quantity: str = "one") -> np.ndarray:
+        """wᵢ qᵢ membershipᵢ of each row, whose sum is :meth:`total`; columns on the host."""
+        return reduce(lambda a, b: a * b, self._factors(event, quantity), np.ones(self.size))
+
+    def _factors(self, event: Event, quantity: str) -> list[Array]:
+        """Weight, membership and quantity of each row, as far as they are not all 1."""
+        parts = (self.weight, self.membership(event), self._amount(quantity))
+        return [part for part in parts if part is not None]
+
     def _amount(self, quantity: str) -> Array | None:
         if quantity == "one":
             return None
         error = self._decisions() - self.actual
-        return abs(error) if quantity == "absolute error" else error * error
+        return abs(error) if quantity == ABSOLUTE_ERROR else error * error
 
 
 def _is_bool(x: Array) -> bool:

@@ -16,7 +16,11 @@ from setpoint._core.words import listing
 def array_of(x: Any, name: str, dims: int, n: int | None = None) -> Array:
     """An array or tensor of ``dims`` dimensions and ``n`` rows; lists and series are read."""
     if isinstance(x, str | bytes | Mapping) or x is None or np.isscalar(x):
-        raise KindError(f"{name} must be an array with one entry per row; got {x!r}")
+        raise KindError(
+            "{argument} must be an array with one entry per row; got {value}",
+            argument=Name(name),
+            value=repr(x),
+        )
     if is_tensor(x) and (x.layout != namespace(x).strided or x.device.type == "meta"):
         raise KindError(f"{name} is a tensor without plain values; pass a dense one")
     if isinstance(x, np.ma.MaskedArray):
@@ -26,12 +30,22 @@ def array_of(x: Any, name: str, dims: int, n: int | None = None) -> Array:
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{name} cannot be read as an array: {error}") from error
+        raise DataError(
+            "{argument} cannot be read as an array: {reason}",
+            argument=Name(name),
+            reason=str(error),
+        ) from error
     if a.ndim != dims:
         want = "one-dimensional" if dims == 1 else "a matrix with one column per class"
         pair = dims == 1 and a.ndim == 2 and a.shape[1] == 2
         hint = "; of predict_proba pass [:, 1]" if pair else ""
-        raise DataError(f"{name} must be {want}; its shape is {tuple(a.shape)}{hint}")
+        raise DataError(
+            "{argument} must be {want}; its shape is {shape}{hint}",
+            argument=Name(name),
+            want=want,
+            shape=tuple(a.shape),
+            hint=hint,
+        )
     if n is not None and a.shape[0] != n:
         raise DataError(
             "{argument} has {n} rows and {other} has {rows}; they must match",
@@ -55,7 +69,11 @@ def _read(x: Any) -> np.ndarray:
 def _settled(a: np.ndarray, name: str) -> np.ndarray:
     """An array of Python objects as an array of one kind: text, numbers or truth values."""
     if a.dtype.kind == "S":
-        raise DataError(f"{name} holds bytes such as {a.ravel()[:1].tolist()}; decode them to text")
+        raise DataError(
+            "{argument} holds bytes such as {first}; decode them to text",
+            argument=Name(name),
+            first=a.ravel()[:1].tolist(),
+        )
     if a.dtype.kind != "O":
         return a
     items = a.ravel().tolist()
@@ -72,7 +90,11 @@ def _settled(a: np.ndarray, name: str) -> np.ndarray:
     if all(isinstance(v, numbers.Real) for v in items):
         return np.array(items).reshape(a.shape)
     kinds = sorted({type(v).__name__ for v in items})
-    raise DataError(f"{name} mixes or holds {listing(kinds)}; give text, numbers or truth values")
+    raise DataError(
+        "{argument} mixes or holds {kinds}; give text, numbers or truth values",
+        argument=Name(name),
+        kinds=listing(kinds),
+    )
 
 
 def _is_gap(v: Any) -> bool:
@@ -90,7 +112,12 @@ def numeric(a: Array, name: str) -> Array:
     elif a.dtype.kind in "fiub":
         return a
     first = to_numpy(a).ravel()[:1].tolist()
-    raise KindError(f"{name} must be numbers; got {a.dtype} such as {first[0]!r}")
+    raise KindError(
+        "{argument} must be numbers; got {dtype} such as {first!r}",
+        argument=Name(name),
+        dtype=a.dtype,
+        first=first[0],
+    )
 
 
 def floating(a: Array) -> Array:

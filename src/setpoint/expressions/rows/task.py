@@ -154,6 +154,18 @@ class Task:
             )
         return replace(made, positive=positive)
 
+    @property
+    def sides(self) -> tuple[Label, ...]:
+        """The classes in order; of a binary task the negative one first."""
+        if self.kind == "binary":
+            return (0, 1) if self.positive is None else (REST, self.positive)
+        return self.classes or ()
+
+    @property
+    def bins(self) -> int:
+        """Number of target bins of a regression task."""
+        return len(self.edges or ()) + 1
+
     def group_values(self, column: str) -> tuple[Label, ...] | None:
         """The declared values of a group column, or None."""
         return dict(self.groups).get(column)

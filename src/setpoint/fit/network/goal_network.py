@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from setpoint.losses import GoalLoss
 from setpoint.methods import CrossEntropy, Method
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.exact.exact import Exact
 from setpoint.methods.implicit.threshold_search import search_slots
 from setpoint.methods.method import LabelledOutputs, ready
 from setpoint.methods.training_hints import FitSize, Phase, Start
@@ -112,7 +114,7 @@ class NetworkSettings:
     final: float = 1.0  #: share of the learning rate that is left at the last epoch
     by: str = "goal"  #: what the best epoch is judged by, "goal" or "cross-entropy"
     seed: int = 0
-    checkpoint: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
     listener: Listener | None = None
 
 
@@ -275,7 +277,7 @@ class _NetworkFit:
             weight=rows.weight,
             group=rows.codes or None,
             tune=(tune.inputs, tune.target, tune.weight, tune.codes or None),
-            method=phase.method,
+            method=cast("Exact", phase.method),  # the only one with such phases
             judge=lambda model: self.judge(model).rank,
             seed=settings.seed,
             listener=settings.listener,

@@ -7,23 +7,22 @@ of one size whatever the units of the targets are.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
-from setpoint.fit.network.goal_network import NetworkSettings
+from setpoint.expressions import Columns
+from setpoint.fit.network.goal_network import NetworkSettings, TensorRows
 from setpoint.fit.regression.regression_targets import Scale, columns_of
 from setpoint.goals import Goal, Task
 from setpoint.losses import GoalLoss
 from setpoint.methods import Errors
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.solvers import FirstOrder
-from setpoint.training.batches import InMemory, TrainingRows
+from setpoint.training.batches import InMemory
 from setpoint.training.loop import EpochVerdict, Trained, TrainingPlan, evaluate_outputs, train
 
 WARMUP = 0.1  #: share of the epochs that start with mean squared error
@@ -63,73 +62,42 @@ class StandardError(nn.Module):
         return (each * weight).sum() / weight.sum().clamp(min=1e-30)
 
 
-@dataclass(frozen=True, eq=False)
-class RealPart:
-    """The rows of one job."""
-
-    inputs: Tensor
-    target: np.ndarray
-    weight: np.ndarray | None
-    groups: dict[str, np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class RealFit:
-    """What trains a network on real targets.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RegressionTraining:
+    """The training of one network on real targets.
 
     Parameters
     ----------
     goal, task : Goal, Task
         What the best epoch is judged by, and what Errors trains on.
     method : {"mse", "mae"} or Errors
-    build : callable
-        Makes the network.
-    fit, tune : RealPart
-        Rows that are trained on, and rows that judge.
+    fit, tune : TensorRows
+        Rows that are trained on, and rows that judge; targets in float64.
     scale : Scale
-    settings : Settings
+    settings : NetworkSettings
     """
 
     goal: Goal
     task: Task
-    method: Any
-    build: Callable[[], nn.Module]
-    fit: RealPart
-    tune: RealPart
+    method: str | Errors
+    fit: TensorRows
+    tune: TensorRows
     scale: Scale
     settings: NetworkSettings
 
-    def run(self) -> tuple[nn.Module, Trained]:
-        """Train; the network holds the weights of the best epoch."""
-        settings, fit = self.settings, self.fit
-        n, model = len(fit.target), self.build()
-        device = fit.inputs.device
+    def run(self, build: Callable[[], nn.Module]) -> tuple[nn.Module, Trained]:
+        """Train a new network; it comes back with the weights of the best epoch."""
+        settings, n, model = self.settings, len(self.fit.target), build()
         size = settings.batch_size or min(max(n // 16, 32), 1024)
-        codes = {
-            name: torch.as_tensor(_codes(fit.groups[name], values), device=device)
-            for name, values in self.task.groups
-        }
-        target = torch.as_tensor(fit.target, dtype=torch.float64, device=device)
-        weight = None if fit.weight is None else torch.as_tensor(fit.weight, device=device)
-        batches = InMemory(
-            TrainingRows(fit.inputs, target, weight, codes or None), max(1, min(size, n))
-        )
-        driven = self.method not in ("mse", "mae")
-        waits = max(1, int(WARMUP * settings.epochs)) if driven else 0
-        if driven:
-            made = replace(self.method, scale=self.scale.spread, centre=self.scale.mean)
-            loss: nn.Module = Standardised(
-                GoalLoss(
-                    self.goal,
-                    made,
-                    task=self.task,
-                    memory=max(1, min(MEMORY, n)),
-                    warmup=waits * batches.count(),
-                ),
-                self.scale,
-            )
+        batches = InMemory(self.fit.rows(), max(1, min(size, n)))
+        waits = 0
+        if isinstance(self.method, str):
+            phase = self.method
+            loss: nn.Module = StandardError(self.method == "mae", self.scale)
         else:
-            loss = StandardError(self.method == "mae", self.scale)
+            phase = self.method.name
+            waits = max(1, int(WARMUP * settings.epochs))
+            loss = self._goal_loss(self.method, n, waits * batches.count())
         rate = settings.learning_rate or 3e-3 * settings.pace
         plan = TrainingPlan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
@@ -137,37 +105,36 @@ class RealFit:
             patience=settings.patience,
             waits=waits,
             seed=settings.seed,
-            phase=str(Errors.name if driven else self.method),
+            phase=phase,
         )
-        run = train(model, loss.to(device), batches, plan, self._judge(), settings.listener)
+        loss.to(self.fit.inputs.device)
+        run = train(model, loss, batches, plan, self._judge(), settings.listener)
         return model, run
+
+    def _goal_loss(self, method: Errors, rows: int, warmup: int) -> Standardised:
+        method = replace(method, scale=self.scale.spread, centre=self.scale.mean)
+        memory = max(1, min(MEMORY, rows))
+        loss = GoalLoss(self.goal, method, task=self.task, memory=memory, warmup=warmup)
+        return Standardised(loss, self.scale)
 
     def _judge(self) -> Callable[[nn.Module], EpochVerdict]:
         tune = self.tune
-        problem = GoalOnRows.ground(self.goal, self._columns(np.zeros(len(tune.target))))
+        target = tune.target.cpu().numpy()
+        weight = None if tune.weight is None else tune.weight.cpu().numpy()
+
+        def columns(predicted: np.ndarray) -> Columns:
+            return columns_of(self.task, target, predicted, weight, tune.groups)
+
+        problem = GoalOnRows.ground(self.goal, columns(np.zeros(len(target))))
 
         def judge(model: nn.Module) -> EpochVerdict:
             z = evaluate_outputs(model, tune.inputs).double().cpu().numpy().reshape(-1)
-            predicted = self.scale.back(z)
-            point = problem.judge(self._columns(predicted))
-            e = self.scale.there(predicted) - self.scale.there(tune.target)
-            squared = float(np.average(e * e, weights=tune.weight))
+            predicted = self.scale.to_units(z)
+            point = problem.judge(columns(predicted))
+            errors = self.scale.standardise(predicted) - self.scale.standardise(target)
+            squared = float(np.average(errors * errors, weights=weight))
             feasible, excess, merit = point.rank(self.goal.sign)
             shown = {"tune": point.value, "feasible": point.feasible, "squared_error": squared}
             return EpochVerdict((float(feasible), excess, merit, -squared), shown)
 
         return judge
-
-    def _columns(self, predicted: np.ndarray) -> Any:
-        tune = self.tune
-        return columns_of(self.task, tune.target, predicted, tune.weight, tune.groups)
-
-
-def fresh(module: nn.Module, device: torch.device) -> Callable[[], nn.Module]:
-    """What makes a copy of a module of the user's."""
-    return lambda: copy.deepcopy(module).to(device)
-
-
-def _codes(column: np.ndarray, values: tuple[Any, ...]) -> np.ndarray:
-    """The place of each group among the declared ones, which are sorted."""
-    return np.searchsorted(np.array(values), column)

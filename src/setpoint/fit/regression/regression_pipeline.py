@@ -8,18 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from setpoint._core.errors import FileError
-from setpoint.fit.regression.regression_comparison import RealComparison, compare
-from setpoint.fit.regression.regression_members import RealJob, RealMade, RealMember
+from setpoint._core.json_codec import Record
+from setpoint._core.notes import Note
+from setpoint.datasets import Parts
+from setpoint.expressions import Columns
+from setpoint.fit.cross_fitting import FittedMember, run_members
+from setpoint.fit.regression.regression_comparison import RegressionComparison, compare
+from setpoint.fit.regression.regression_members import RegressionJob, RegressionMember
 from setpoint.fit.regression.regression_targets import columns_of, parted
-from setpoint.fit.training_data import FitProgress
-from setpoint.goals import Goal
+from setpoint.fit.run_record import FittedRun, RunOrigin, as_notes
+from setpoint.goals import Goal, Task
 
 HELD = 0.25  #: share of the rows that judge
 
 
 @dataclass(frozen=True)
-class RealPlan:
+class RegressionPlan(Record):
     """What a regression did.
 
     Attributes
@@ -38,6 +42,9 @@ class RealPlan:
     members: tuple[str, ...]
     refitted: bool
 
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "goal": str(self.goal)}
+
     def __str__(self) -> str:
         end = "fitted again on all rows" if self.refitted else "kept as it was judged"
         return "\n".join(
@@ -49,84 +56,96 @@ class RealPlan:
             ]
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data that :meth:`from_json` reads back."""
-        rest = {"train": self.train, "held": self.held, "members": list(self.members)}
-        return {"goal": str(self.goal), **rest, "refitted": self.refitted}
 
-    @classmethod
-    def from_json(cls, data: Any) -> RealPlan:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            rest = int(data["train"]), int(data["held"]), tuple(map(str, data["members"]))
-            return cls(Goal.parse(data["goal"]), *rest, bool(data["refitted"]))
-        except (KeyError, TypeError) as error:
-            raise FileError(f"this plan is damaged: {error!r}") from error
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegressionRun(FittedRun):
+    """What a regression gave.
 
+    Attributes
+    ----------
+    task : Task
+        With the bins and groups that were used.
+    plan : RegressionPlan
+    comparison : RegressionComparison
+    """
 
-@dataclass(frozen=True, eq=False)
-class RealDone:
-    """What a regression gave."""
+    task: Task
+    plan: RegressionPlan
+    comparison: RegressionComparison
 
-    made: RealMade
-    comparison: RealComparison
-    plan: RealPlan
-    history: list[dict[str, Any]]
-    notes: tuple[str, ...]
-    finished: bool
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions, (n,), in the units of the targets."""
+        rows = self.encoder.encode(X)
+        (model,) = self.all_models
+        return model.outputs(rows.rows(model.form))
 
 
-def fit_real(
-    job: RealJob, members: Sequence[RealMember], may: Sequence[str], refit: bool | None, tell: Any
-) -> RealDone:
+def fit_regression(
+    job: RegressionJob,
+    members: Sequence[RegressionMember],
+    may: Sequence[str],
+    refit: bool | None,
+    *,
+    origin: RunOrigin,
+    notes: Sequence[Note | str] = (),
+) -> RegressionRun:
     """Fit the members and take one of those in ``may``.
 
     With ``refit`` None the one taken is fitted again on all rows unless the goal has constraints:
     those were seen to hold for the model that was judged, and for no other.
     """
-    parts = parted(job.target, job.task, HELD, job.seed)
-    made: dict[str, RealMade] = {}
-    notes: list[str] = []
-    finished = True
-    for k, member in enumerate(members):
-        tell(FitProgress("fit", k, len(members), member.name, 1, 1))
-        made[member.name] = member.fit(job, parts.train)
-        finished = made[member.name].finished
-        if not finished:
-            notes.append(f"stopped by hand while fitting {member.name}")
-            break
-    found = [
-        (m.name, m.driven, _predicted(job, made[m.name], parts.tune))
-        for m in members
-        if m.name in made
+    split = parted(job.target, job.task, HELD, job.seed)
+    parts = Parts(((split.train, split.tune),), np.zeros(0, np.intp), "by target")
+    portfolio = run_members(job, members, parts)
+    if not portfolio.ran:
+        raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
+    ran = {one.name: one for one in portfolio.ran}
+    driven = {m.name: m.driven for m in members}
+    predictions = [
+        (name, driven[name], _columns(job, one, split.tune)) for name, one in ran.items()
     ]
-    allowed = [name for name in may if name in made] or list(made)
-    comparison = compare(job.goal, found, allowed, parts.shared, job.seed)
-    chosen = next(m for m in members if m.name == comparison.chosen)
-    again = finished and not parts.shared
+    allowed = [name for name in may if name in ran] or list(ran)
+    comparison = compare(job.goal, predictions, allowed, split.shared, job.seed)
+    chosen = comparison.chosen
+    models = ran[chosen].models
+    history = [row for one in portfolio.ran for row in one.history]
+    again = portfolio.finished and not split.shared
     again = again and (not job.goal.constraints if refit is None else refit)
-    kept, history = made[chosen.name], [row for m in made.values() for row in m.history]
+    told: list[Note | str] = [*notes, *portfolio.notes]
     if again:
-        kept = chosen.fit(job, np.arange(len(job.target)))
-        history += [{**row, "refit": True} for row in kept.history]
-        notes.append(
-            f"{chosen.name} was fitted again on all rows; the figures on the held rows are of the "
+        member = next(m for m in members if m.name == chosen)
+        everything = np.arange(len(job.target))
+        whole = member.fit(job, everything, everything, 0)
+        models = [whole.model]
+        history += [{"member": chosen, "fold": 0, **row, "refit": True} for row in whole.history]
+        told.append(
+            f"{chosen} was fitted again on all rows; the figures on the held rows are of the "
             "model before that"
         )
-    if parts.shared:
-        notes.append("there are too few rows to hold any back: the figures are of the rows fitted")
-    notes += _standing(job.goal, comparison, again)
+    if split.shared:
+        told.append("there are too few rows to hold any back: the figures are of the rows fitted")
+    told += _standing(job.goal, comparison, again)
+    told.append(comparison.sentence)
     names = tuple(m.name for m in members)
-    plan = RealPlan(job.goal, len(parts.train), len(parts.tune), names, again)
-    return RealDone(kept, comparison, plan, history, tuple(notes), finished)
+    return RegressionRun(
+        goal=job.goal,
+        origin=origin,
+        encoder=job.rows.encoder,
+        models={chosen: models},
+        notes=as_notes(told),
+        history=history,
+        finished=portfolio.finished,
+        task=job.task,
+        plan=RegressionPlan(job.goal, len(split.train), len(split.tune), names, again),
+        comparison=comparison,
+    )
 
 
-def _predicted(job: RealJob, made: RealMade, rows: np.ndarray) -> Any:
-    predicted = made.predict(job.rows, rows)
-    return columns_of(job.task, job.target, predicted, job.weight, job.groups, rows)
+def _columns(job: RegressionJob, one: FittedMember, rows: np.ndarray) -> Columns:
+    return columns_of(job.task, job.target, one.outputs[rows], job.weight, job.groups, rows)
 
 
-def _standing(goal: Goal, comparison: RealComparison, again: bool) -> list[str]:
+def _standing(goal: Goal, comparison: RegressionComparison, again: bool) -> list[str]:
     """What can and what cannot be said of the constraints."""
     if not goal.constraints:
         return []

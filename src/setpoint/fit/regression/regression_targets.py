@@ -34,11 +34,11 @@ class Scale:
         tiny = 1e-12 * abs(mean)
         return cls(mean, spread if spread > tiny else abs(mean) or 1.0)
 
-    def there(self, y: np.ndarray) -> np.ndarray:
+    def standardise(self, y: np.ndarray) -> np.ndarray:
         """Targets in units of the model."""
         return (y - self.mean) / self.spread
 
-    def back(self, z: np.ndarray) -> np.ndarray:
+    def to_units(self, z: np.ndarray) -> np.ndarray:
         """Outputs of a model in the user's units."""
         return self.mean + self.spread * z
 

@@ -78,8 +78,11 @@ class Batch:
         table: Tensor | None,
         rows: int,
     ) -> None:
-        self.logits, self.actual, self.weight = logits, actual, weight
-        self.table, self.rows = table, rows
+        self.logits = logits
+        self.actual = actual
+        self.weight = weight
+        self.table = table
+        self.rows = rows
         self.host = logits.is_cpu and not torch.compiler.is_compiling()
         self.flat = self.host and logits.ndim == 1
         if logits.ndim == 1:
@@ -89,11 +92,18 @@ class Batch:
             self.log_probability = F.log_softmax(logits, 1)
             self.probability = p = self.log_probability.exp()
         if not self.flat:
-            self.z, self.y, self.p, self.w = logits, actual, p, weight
+            self.z = logits
+            self.y = actual
+            self.p = p
+            self.w = weight
             return
-        self.z, self.y, self.p, self.w = logits.numpy(), actual.numpy(), p.numpy(), None
+        self.z = logits.numpy()
+        self.y = actual.numpy()
+        self.p = p.numpy()
+        self.w = None
         if weight is None:
-            self.unit, self.positive = ones(len(self.z), self.z.dtype), self.y
+            self.unit = ones(len(self.z), self.z.dtype)
+            self.positive = self.y
         else:
             self.w = self.unit = weight.numpy()
             self.positive = (actual * weight).numpy()  # by torch, which is silent about infinity

@@ -31,7 +31,9 @@ from setpoint.methods.confusion.confusion_cells import Cells
 #: least divisor of an objective's fraction, relative to what perfect decisions would give
 FLOOR = 0.01
 LEAST = 1e-4  #: and relative to all rows: a class that is not there has no price without end
-FEW, CELLS = 4, 4  #: so many fractions, of so many cells, are read as plain numbers
+# One table of few fractions is read as plain numbers, which are faster than arrays so small.
+PLAIN_FRACTIONS = 4  #: at most
+PLAIN_CELLS = 4  #: those of one 2 × 2 table
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,8 @@ class Few:
     """
 
     def __init__(self, fractions: list[Any], equal: list[float]) -> None:
-        self.fractions, self.equal = fractions, equal
+        self.fractions = fractions
+        self.equal = equal
 
     def read(self, cells: list[float]) -> tuple[list[float], list[Any]]:
         """The 1 + m values, and what ``prices`` wants to remember."""
@@ -103,7 +106,7 @@ class Few:
 
     def prices(self, memory: list[Any], weights: list[float]) -> list[float]:
         """Σⱼ weightsⱼ ∂eⱼ/∂cells."""
-        whole = [0.0] * CELLS
+        whole = [0.0] * PLAIN_CELLS
         for part, (share_of, share) in zip(self.fractions, memory, strict=True):
             j, mix, top, bottom, _, falls = part
             scale, drop = weights[j] * mix * share_of, share * falls
@@ -130,7 +133,10 @@ class Lowered(nn.Module):
 
     def __init__(self, goal: Goal, cells: Cells, *, clear: bool = True) -> None:
         super().__init__()
-        self.goal, self.cells, self._columns, self._clear = goal, cells, cells.columns, clear
+        self.goal = goal
+        self.cells = cells
+        self._columns = cells.columns
+        self._clear = clear
         domain = Domain(self._columns)
         objective = goal.objective.expand(domain)
         high = goal.objective.interval()[1]
@@ -205,7 +211,7 @@ class Lowered(nn.Module):
             equal=np.array([w.equal for w in self.wanted[1:]], dtype=np.float64),
         )
         self.few = None  #: the same in plain numbers, where that is all there is to it
-        if len(tops) <= FEW and shape[1] == CELLS and not self.trees:
+        if len(tops) <= PLAIN_FRACTIONS and shape[1] == PLAIN_CELLS and not self.trees:
             place = [next(j for j, x in enumerate(row) if x or j + 1 == len(row)) for row in mix]
             numbers = zip(*(x.tolist() for x in (top, bottom, floor)), falls, strict=True)
             parts = zip(place, mix, numbers, strict=True)

@@ -233,8 +233,11 @@ class SoftClasses(nn.Module):
         self, tables: int, side: int, membership: str, shape: Linear, temperature: Schedule
     ) -> None:
         super().__init__()
-        self.tables, self.side = tables, side
-        self.membership, self.linear, self.temperature = membership, shape, temperature
+        self.tables = tables
+        self.side = side
+        self.membership = membership
+        self.linear = shape
+        self.temperature = temperature
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         """(1, cells) sums over the batch, and what ``pull`` needs."""
@@ -276,7 +279,8 @@ class HardClasses(nn.Module):
 
     def __init__(self, tables: int, side: int) -> None:
         super().__init__()
-        self.tables, self.side = tables, side
+        self.tables = tables
+        self.side = side
 
     def read(self, batch: Batch, step: Tensor) -> tuple[Any, Any]:
         """(1, cells) sums over the batch."""

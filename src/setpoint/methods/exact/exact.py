@@ -134,6 +134,7 @@ class Exact(Method):
     form: str = "auto"
     regulariser: str = "trim"
     relation: str = "auto"
+    # of the whole form
     threshold: str = "trained"
     power: int = 1
     solver: str = "penalty"
@@ -148,12 +149,14 @@ class Exact(Method):
     confidence_cap: float = 2.0
     walks: int = 600
     starts: int = 0
+    # of the forms for batches: eliminated and table
     anneal: int = 1000
     truncate: float | Schedule | None = None
     dual: float = 4.0
     floor: float = 0.02
     multipliers: Sequence[float] | None = None
     anchors: int = 20
+    # of the table
     rows: int | None = None
     table: str | os.PathLike[str] | None = None
 
@@ -268,9 +271,7 @@ class Exact(Method):
         reason = f"{numbers} columns of numbers look like features of another model"
         return PortfolioPlace(method=light, reason=reason if numbers >= FEATURES else "")
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         if isinstance(program, AnchorsProgram):
             return program.recovered(totals.double().cpu().numpy())
         if isinstance(program, TableProgram):
@@ -284,4 +285,3 @@ def whole_form(x: Method | None) -> Exact:
     if not isinstance(method, Exact):
         raise KindError(f"method={x!r}: an Exact with its options, or None")
     return replace(method, form="whole")
-

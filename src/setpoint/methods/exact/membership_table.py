@@ -172,7 +172,8 @@ class TableProgram(KeepsRows, GoalProgram):
         if len(start) != m:
             raise KindError(f"multipliers holds {len(start)} numbers for {m} constraints")
         super().__init__(lowered, HardSteps(lowered.cells.shape[0]), start)
-        self.options, self.tables = options, lowered.cells.shape[0]
+        self.options = options
+        self.tables = lowered.cells.shape[0]
         self.shape = (2, 4 * self.tables)  # memberships, decisions
         self.population = int(options.rows)
         self.shelf = Shelf(options.rows, UNSEEN, options.table)
@@ -181,7 +182,8 @@ class TableProgram(KeepsRows, GoalProgram):
         both = kinds.get(options.relation)
         if both is None:
             both = (directions(lowered) == 0) * 1.0
-        self._both, self._two_sided = both, bool(both.any())
+        self._both = both
+        self._two_sided = bool(both.any())
         self.register_buffer("both", torch.tensor(both, dtype=torch.float32), False)
         self.judged = Lowered(lowered.goal, lowered.cells, clear=False)
         self._judge: Any = self.judged.few

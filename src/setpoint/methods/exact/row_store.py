@@ -83,7 +83,8 @@ class Shelf(nn.Module):
         self.rows = whole("rows", rows, 1, floats=True, error=KindError)
         self.empty = float(empty)
         self.path = None if path is None else Path(path)
-        self.world, self.rank = 1, 0
+        self.world = 1
+        self.rank = 0
         self._code = int(np.array(empty, np.float32).view(np.int32))
         self._mapped: Tensor | None = None  #: the file's slots, and the number of its last visit
         self._checked = False  #: whether a batch of row numbers on a device was looked at
@@ -184,7 +185,8 @@ class Shelf(nn.Module):
                     f"{rank} of {world}: make the loss anew and load the state of the run"
                 )
             self.bits = self.bits[rank::world].clone()
-            self.world, self.rank = world, rank
+            self.world = world
+            self.rank = rank
         if self.path is not None:
             if self._mapped is None:
                 self._mapped = self._open(self.path)

@@ -61,7 +61,7 @@ def apart(a: Tensor, s: Tensor, t: Any) -> Tensor:
 
 
 DRAWS = 4096  #: tables at which the signs are read
-TINY = 1e-9
+TINY = 1e-9  #: a slope smaller than this share of the greatest is rounding
 
 
 def directions(lowered: Lowered) -> np.ndarray:

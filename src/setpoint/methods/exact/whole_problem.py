@@ -79,15 +79,19 @@ class WholeProblem:
         relation: str = "auto",
         trained: bool = True,
     ) -> None:
-        self.goal, self.outputs, self.count = goal, outputs, count
-        self.regulariser, self.trained = regulariser, trained
+        self.goal = goal
+        self.outputs = outputs
+        self.count = count
+        self.regulariser = regulariser
+        self.trained = trained
         self.cells = Cells(task)
         self.lowered = Lowered(goal, self.cells).to(device=first.device)
         self.lowered.double()  # sums over all rows, not over a batch
         batch = take_batch(self.cells, first, target, weight, group)
         self.several = batch.logits.ndim == 2
         place = torch.as_tensor(batch.place, device=first.device).long()
-        self.place, self.side = place, self.cells.side
+        self.place = place
+        self.side = self.cells.side
         n = len(place)
         kind = batch.logits.dtype
         self.weight = batch.logits.new_ones(n) if batch.weight is None else batch.weight

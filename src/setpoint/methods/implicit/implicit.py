@@ -147,12 +147,15 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         self, goal: Goal, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit
     ) -> None:
         super().__init__(lowered, moving, (), method.cross_entropy)
-        self.goal, self.aim, self.method = goal, aim, method
+        self.goal = goal
+        self.aim = aim
+        self.method = method
         self.refreshes = method.correction == "exact"
         self.needs_whole_batch = method.correction == "soft" or method.pool == 0
         self.shape = (moving.count, moving.width)
+        self.kappa = moving.sharpness
+        self.guard = GUARD * moving.sharpness
         self.steepness = float(moving.sharpness)
-        self.kappa, self.guard = moving.sharpness, GUARD * moving.sharpness
         self.keeper = Keeper(lowered, moving, aim, method)
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)
@@ -431,9 +434,7 @@ class Implicit(Method):
     def portfolio_place(self, goal: Goal, numbers: int) -> PortfolioPlace:
         return PortfolioPlace(method=self, reason=partial_curve(goal) or extreme_point(goal))
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         if not isinstance(program, ImplicitProgram):
             return query_recovered(totals)
         return program.recovered(totals.double().cpu().numpy())
@@ -450,4 +451,3 @@ def _slots(cells: Cells, by: str | None) -> tuple[int, ...]:
     at = [name for name, _ in cells.task.groups].index(by)
     values = dict(cells.task.groups)[by]
     return tuple(values.index(group[at]) for group in cells.groups)
-

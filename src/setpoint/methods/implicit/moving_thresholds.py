@@ -87,8 +87,11 @@ class Thresholds(Moving):
 
     def __init__(self, slot: tuple[int, ...], count: int, sharpness: float) -> None:
         super().__init__()
-        self.slot, self.count, self.sharpness = slot, count, float(sharpness)
-        self.slots, self.places = max(slot) + 1, 2 * len(slot)
+        self.slot = slot
+        self.count = count
+        self.sharpness = float(sharpness)
+        self.slots = max(slot) + 1
+        self.places = 2 * len(slot)
         self.cells = 2 * self.places
         self.width = self.cells + self.places
         self._slot = np.repeat(np.eye(self.slots)[list(slot)], 2, 0)  # (places, L)
@@ -189,8 +192,11 @@ class Shifts(Moving):
 
     def __init__(self, tables: int, side: int, sharpness: float) -> None:
         super().__init__()
-        self.tables, self.side, self.sharpness = tables, side, float(sharpness)
-        self.count, self.slots = 1, side
+        self.tables = tables
+        self.side = side
+        self.sharpness = float(sharpness)
+        self.count = 1
+        self.slots = side
         self.cells = tables * side * side
         self.width = self.cells * (1 + side)
         self.register_buffer("thresholds", torch.zeros(1, side, dtype=torch.float64))

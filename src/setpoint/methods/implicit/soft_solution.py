@@ -22,13 +22,13 @@ from setpoint.methods.rate_targets import Aim
 if TYPE_CHECKING:
     from setpoint.methods.implicit.implicit import ImplicitProgram
 
-HALVINGS = 100
+HALVINGS = 100  #: of a bracket: 2⁻¹⁰⁰ is far below the last digit of float64
 GRID = 1001  #: thresholds looked at
 BEYOND = 8.0  #: as far as this beyond the scores, in units of 1/κ
-SLACK = 1e-9  #: rounding that a constraint may be broken by; of narrow logits, WIDER
-WIDER = 1e-5
+SLACK = 1e-9  #: rounding that a constraint may be broken by
+WIDER = 1e-5  #: and where logits are narrower than float64
 NEAR = 1e-5  #: and so near, before it is polished
-HELD = 1e-7  #: a constraint so near its bound binds
+BINDING = 1e-7  #: a constraint so near its bound binds
 REACH = 40.0  #: so far from the scores, in units of 1/κ, a soft step is 0 or 1
 
 
@@ -72,7 +72,7 @@ def soft_point(program: ImplicitProgram, rows: Batch) -> None:
         return
     if start.shape[1] > 1:
         solution = _several(at, equal, start[0].cpu().numpy())
-        binds = (equal > 0) | (np.abs(at(solution)[1]) < HELD)
+        binds = (equal > 0) | (np.abs(at(solution)[1]) < BINDING)
     else:
         solution, binds, broken = _one(program, rows, at)
         keeper.broken.copy_(torch.as_tensor(broken))

@@ -17,10 +17,10 @@ from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.implicit.level_thresholds import URGENT
 
 CANDIDATES = 96  #: per threshold
-SWEEPS = 4
+SWEEPS = 4  #: over all thresholds in turn, at most; a search ends before where none moves
 CLOSE = 0.02  #: a constraint so near its bound binds, and an equation so nearly met holds
-FEW = 2.0  #: and so many rows of the smallest class of a group away, where that is more
-_MESH = 2  #: thresholds up to which every combination is tried
+CLOSE_ROWS = 2.0  #: and so many rows of the smallest class of a group away, where that is more
+_MESH = 2  #: thresholds up to which every combination is tried: 96² tables of cells, not 96³
 
 
 class ThresholdSearch:
@@ -34,9 +34,10 @@ class ThresholdSearch:
     """
 
     def __init__(self, lowered: Lowered, place: np.ndarray) -> None:
-        self.lowered, self.equal = lowered, lowered.host.equal
+        self.lowered = lowered
+        self.equal = lowered.host.equal
         counts = np.bincount(place)
-        self.close = max(CLOSE, FEW / counts[counts > 0].min())
+        self.close = max(CLOSE, CLOSE_ROWS / counts[counts > 0].min())
 
     def cost(self, cells: np.ndarray) -> np.ndarray:
         """Objective plus the price of what is broken, (c,) of cells (c, cells)."""

@@ -65,7 +65,10 @@ class Keeper(nn.Module):
 
     def __init__(self, lowered: Lowered, moving: Moving, aim: Aim, method: Implicit) -> None:
         super().__init__()
-        self.lowered, self.moving, self.aim, self.method = lowered, moving, aim, method
+        self.lowered = lowered
+        self.moving = moving
+        self.aim = aim
+        self.method = method
         self.step = 1 / moving.sharpness
         m = len(lowered.constraints)
         self.register_buffer("binds", torch.ones(m) if aim.levels else torch.zeros(m))

@@ -39,6 +39,7 @@ from setpoint.expressions import (
     Total,
 )
 from setpoint.expressions.node import ATOM
+from setpoint.expressions.rows.columns import ABSOLUTE_ERROR
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal
 from setpoint.methods.confusion.goal_over_cells import SignedExpression, _wanted
@@ -67,7 +68,9 @@ class Env:
     """What a tree reads: atoms, where they are defined, and the weights of adversaries."""
 
     def __init__(self, values: Tensor, defined: Tensor, weights: Tensor) -> None:
-        self.values, self.defined, self.weights = values, defined, weights
+        self.values = values
+        self.defined = defined
+        self.weights = weights
         self.pressed: dict[int, Tensor] = {}  #: place among the weights -> values, weighed mean
 
 
@@ -220,7 +223,8 @@ class ErrorGoal(nn.Module):
 
     def __init__(self, goal: Goal, strata: Strata) -> None:
         super().__init__()
-        self.goal, self.strata = goal, strata
+        self.goal = goal
+        self.strata = strata
         domain = Domain(strata.columns)
         high = goal.objective.interval()[1]
         self.offset = high if goal.sign > 0 and high < math.inf else 0.0
@@ -231,8 +235,7 @@ class ErrorGoal(nn.Module):
             parts = _wanted(Constraint(left, constraint.op, right))
             texts = self._texts(constraint, len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
-            bound = 0.0 if right.needs() else abs(float(right.read({}).value))
-            self.bounds += [bound] * len(parts)
+            self.bounds += [abs(constraint.number or 0.0)] * len(parts)
         self.slices: list[tuple[int, int, float]] = []
         self._rows: dict[Any, int] = {}
         self.trees = [
@@ -286,7 +289,7 @@ class ErrorGoal(nn.Module):
             return None
         if isinstance(bottom, Total) and bottom.quantity != "one":
             return None
-        error = ABSOLUTE if top.quantity == "absolute error" else SQUARED
+        error = ABSOLUTE if top.quantity == ABSOLUTE_ERROR else SQUARED
         key = error, top.event, isinstance(bottom, Spread), bottom.event, power, node.empty
         return Atom(self._rows.setdefault(key, len(self._rows)))
 

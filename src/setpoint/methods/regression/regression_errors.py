@@ -121,9 +121,7 @@ class Errors(Method):
     def lower(self, goal: Goal, task: Task) -> StreamProgram:
         return ErrorsProgram(ErrorGoal(ready(self, goal, task), Strata(task)), self)
 
-    def recover(
-        self, program: StreamProgram, totals: Tensor, multipliers: Tensor
-    ) -> Recovered:
+    def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         assert isinstance(program, ErrorsProgram)
         return program.recovered(totals, multipliers)
 
@@ -141,12 +139,15 @@ class ErrorsProgram(StreamProgram):
 
     def __init__(self, lowered: ErrorGoal, method: Errors) -> None:
         super().__init__()
-        self.lowered, self.method, self.strata = lowered, method, lowered.strata
+        self.lowered = lowered
+        self.method = method
+        self.strata = lowered.strata
         self.m = len(lowered.constraints)
         self.shape = (SUMS, self.strata.size)
         edges = self.strata.task.edges or (0.0,)
         centre = edges[len(edges) // 2] if method.centre is None else method.centre
-        self.centre, self.mix = float(centre), float(method.squared_error)
+        self.centre = float(centre)
+        self.mix = float(method.squared_error)
         start = torch.cat([torch.zeros(self.m), lowered.start()]).to(torch.get_default_dtype())
         self.register_buffer("start", start, persistent=False)
         degrees = torch.tensor(lowered.degrees, dtype=start.dtype)

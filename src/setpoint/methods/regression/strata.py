@@ -24,7 +24,7 @@ from setpoint.expressions.rows.row_events import Event
 from setpoint.methods.confusion.batch import _codes, _tensor
 
 WEIGHT, ABSOLUTE, SQUARED, FIRST, SECOND = range(5)  #: the rows of the table of sums
-SUMS = 5
+SUMS = 5  #: their number
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,12 @@ class ErrorRows:
     def __init__(
         self, outputs: Tensor, target: Tensor, weight: Tensor | None, stratum: Tensor | None
     ) -> None:
-        self.logits, self.target, self.weight = outputs, target, weight
-        self.error, self.stratum, self.rows = outputs - target, stratum, len(outputs)
+        self.logits = outputs
+        self.target = target
+        self.weight = weight
+        self.error = outputs - target
+        self.stratum = stratum
+        self.rows = len(outputs)
 
     def small(self, x: Any) -> Any:
         """Small sums are left as they are."""

@@ -1,4 +1,4 @@
-"""A check: one thing that may be wrong with the data, looked at, with what was found."""
+"""Record of a check: one thing that may be wrong with the data, and what was found."""
 
 from __future__ import annotations
 

@@ -28,26 +28,26 @@ def duplicates(X: Any, parts: Mapping[str, Any]) -> Check:
     frame = frame_of(X)
     marks = row_hashes(frame)
     own = {name: marks[positions(rows, len(frame))] for name, rows in parts.items()}
-    own = {name: found for name, found in own.items() if len(found)}
+    own = {name: hashes for name, hashes in own.items() if len(hashes)}
     if len(own) < 2:
         return Check(CODE, TITLE, NOT_APPLICABLE, "There is one part only.")
-    found = []
+    overlaps = []
     for (a, first), (b, second) in combinations(own.items(), 2):
         fewer, more = ((b, second), (a, first)) if len(second) <= len(first) else (
             (a, first), (b, second))  # fmt: skip
         share = float(np.isin(fewer[1], more[1]).mean())
-        found.append((share, fewer[0], more[0]))
-    worst = max(found)
-    said = f"{worst[0]:.2%} of the {worst[1]} rows have the same columns as a row of {worst[2]}"
+        overlaps.append((share, fewer[0], more[0]))
+    worst = max(overlaps)
+    sentence = f"{worst[0]:.2%} of the {worst[1]} rows have the same columns as a row of {worst[2]}"
     if worst[0] < LIMIT:
-        return Check(CODE, TITLE, PASSED, f"{said}.")
-    others = [f"{share:.1%} of {a} in {b}" for share, a, b in found if share >= LIMIT]
+        return Check(CODE, TITLE, PASSED, f"{sentence}.")
+    others = [f"{share:.1%} of {a} in {b}" for share, a, b in overlaps if share >= LIMIT]
     within = _twins(own[worst[2]])
     return Check(
         CODE,
         TITLE,
         LOOK,
-        f"{said}{f' (all: {listing(others)})' if len(others) > 1 else ''}. Within {worst[2]} "
+        f"{sentence}{f' (all: {listing(others)})' if len(others) > 1 else ''}. Within {worst[2]} "
         f"{within:.1%} of the rows have such a twin: if the columns take few values that is "
         "chance, if it is the same case counted twice the figures flatter. Keep copies in one "
         "part by splitting by group.",

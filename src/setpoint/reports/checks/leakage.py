@@ -63,19 +63,19 @@ def leakage(X: Any, y: Any) -> Check:
         if figure >= LIMIT:
             suspects.append(f'"{column.name}" ({figure:.4f})')
     what = "balanced share guessed right" if several else "AUROC"
-    said = []
+    sentences = []
     if suspects:
-        said.append(
+        sentences.append(
             f"By themselves these tell the label almost perfectly ({what}): {listing(suspects)}. "
             "Ask whether they are known before the label is."
         )
     if ids:
-        said.append(
+        sentences.append(
             f"Different on every row, like an id or free text: {listing(ids)}. What is learnt from "
             "them does not carry over to new rows."
         )
-    if said:
-        return Check(CODE, TITLE, LOOK, " ".join(said))
+    if sentences:
+        return Check(CODE, TITLE, LOOK, " ".join(sentences))
     most = f'; the most telling is "{best[0]}" with {best[1]:.3f}' if best[0] else ""
     return Check(CODE, TITLE, PASSED, f"No column reaches {what} {LIMIT} by itself{most}.")
 
@@ -85,9 +85,9 @@ def _halves(labels: np.ndarray) -> list[int]:
     return np.argsort(abs(labels.mean(0) - 0.5), kind="stable")[:LABELS].tolist()
 
 
-def _worst(found: list[Check]) -> Check:
+def _worst(checks: list[Check]) -> Check:
     """The first of several findings that asks for a look, else the first."""
-    return next((c for c in found if c.status == LOOK), found[0])
+    return next((c for c in checks if c.status == LOOK), checks[0])
 
 
 def _balanced(codes: np.ndarray) -> np.ndarray:
@@ -112,10 +112,10 @@ def _auroc(column: SampledColumn, positive: np.ndarray) -> float:
     """How well the column ranks the label, either way round; what is missing is a value too."""
     if column.kind == LEVELS:
         return _area(_share_elsewhere(column.values, positive), positive)
-    known = ~np.isnan(column.values)
-    areas = [_area(known.astype(float), positive)]
-    if min(positive[known].sum(), (~positive[known]).sum()) >= OF_EACH and known.mean() > 0.5:
-        areas.append(_area(column.values[known], positive[known]))
+    present = ~np.isnan(column.values)
+    areas = [_area(present.astype(float), positive)]
+    if min(positive[present].sum(), (~positive[present]).sum()) >= OF_EACH and present.mean() > 0.5:
+        areas.append(_area(column.values[present], positive[present]))
     if column.distinct <= CODES:  # numbers that may be codes of levels
         codes = np.unique(column.values, return_inverse=True)[1]
         areas.append(_area(_share_elsewhere(codes, positive), positive))
@@ -141,24 +141,24 @@ def _share_elsewhere(levels: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """For each row the share of positives of its level among the other half of the rows."""
     levels = levels - levels.min()
     half = _half(len(levels))
-    found = np.empty(len(levels))
+    shares = np.empty(len(levels))
     for side in (0, 1):
         other = half != side
         counts = np.bincount(levels[other], minlength=levels.max() + 1)
         hits = np.bincount(levels[other], positive[other], minlength=levels.max() + 1)
         share = (hits + positive.mean()) / (counts + 1)  # a level not seen has the common share
-        found[half == side] = share[levels[half == side]]
-    return found
+        shares[half == side] = share[levels[half == side]]
+    return shares
 
 
 def _of_classes(column: SampledColumn, codes: np.ndarray) -> float:
     """The share of rows of each class guessed right from the column alone, averaged."""
     levels = column.values
     if column.kind == NUMBER:
-        known = ~np.isnan(levels)
+        present = ~np.isnan(levels)
         inner = np.linspace(0, 1, BINS + 1)[1:-1]
-        edges = np.unique(np.quantile(levels[known], inner)) if known.any() else np.zeros(0)
-        levels = np.where(known, np.searchsorted(edges, levels, side="right"), -1)
+        edges = np.unique(np.quantile(levels[present], inner)) if present.any() else np.zeros(0)
+        levels = np.where(present, np.searchsorted(edges, levels, side="right"), -1)
     levels = (levels - levels.min()).astype(np.int64)
     half = _half(len(levels))
     guess = np.empty(len(levels), np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, C
 from setpoint.reports.checks.column_samples import chance
 from setpoint.reports.report_inputs import ScoredRows
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.rules.one_threshold import best_threshold
-from setpoint.rules.rule import with_decisions
+from setpoint.rules.one_threshold import OneThreshold, best_threshold
 
 FEW = {"certify": 30}  #: rows of the rarer class that a part should have
 FEW_ELSEWHERE = 50
@@ -34,21 +32,21 @@ def few_positives(parts: Mapping[str, tuple[int, int | None]]) -> Check:
         As in :class:`setpoint.reports.RunFacts`; positives None where the task is not binary.
     """
     code, title = "SP104", "Enough positives"
-    known = {name: (rows, hits) for name, (rows, hits) in parts.items() if hits is not None}
-    if not known:
+    counted = {name: (rows, hits) for name, (rows, hits) in parts.items() if hits is not None}
+    if not counted:
         return Check(code, title, NOT_APPLICABLE, "The task is not binary.")
-    rarer = {name: min(hits, rows - hits) for name, (rows, hits) in known.items()}
-    told = ", ".join(f"{name} {n:,}" for name, n in rarer.items())
+    rarer = {name: min(hits, rows - hits) for name, (rows, hits) in counted.items()}
+    listed = ", ".join(f"{name} {n:,}" for name, n in rarer.items())
     short = [name for name, n in rarer.items() if n < FEW.get(name, FEW_ELSEWHERE)]
     if not short:
-        return Check(code, title, PASSED, f"Rows of the rarer class: {told}.")
+        return Check(code, title, PASSED, f"Rows of the rarer class: {listed}.")
     wanted = " and ".join(f"{name} {FEW.get(name, FEW_ELSEWHERE)}" for name in short)
     return Check(
         code,
         title,
         LOOK,
-        f"Rows of the rarer class: {told}. Below about {wanted} figures and thresholds are mostly "
-        "chance; label more of them.",
+        f"Rows of the rarer class: {listed}. Below about {wanted} figures and thresholds are "
+        "mostly chance; label more of them.",
     )
 
 
@@ -60,13 +58,13 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
 
     Parameters
     ----------
-    scored : Scored
+    scored : ScoredRows
         The rows that the threshold was chosen on, or rows like them.
     rule : DecisionRule
     seed : int
     """
     code, title = "SP105", "A threshold that stays where it is"
-    if rule.kind != "threshold":
+    if not rule.point.along_scores:
         return Check(code, title, NOT_APPLICABLE, "The rule is not a single threshold.")
     if lower(rule.goal).objective.needs() <= {"scores"} and not rule.goal.constraints:
         return Check(code, title, NOT_APPLICABLE, "The goal judges the ranking, not a threshold.")
@@ -83,15 +81,18 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     scale = 1.0 if max(map(abs, [value, *values])) <= 1 else max(abs(value), 1e-12)
     how = "leaving out one fold at a time" if folds is not None else "on rows drawn again"
     finite = [t for t in thresholds if np.isfinite(t)] or [np.inf]
-    said = (
+    sentence = (
         f"Chosen anew {how}, the threshold is {min(finite):.4g} to {max(finite):.4g} and "
         f"{problem.goal.objective} {min(values):.4g} to {max(values):.4g} on all rows "
         f"(standard error {spread:.3g})"
     )
     if spread <= MOVES * scale:
-        return Check(code, title, PASSED, f"{said}.")
+        return Check(code, title, PASSED, f"{sentence}.")
     return Check(
-        code, title, LOOK, f"{said}. Another sample would give another rule; more rows would help."
+        code,
+        title,
+        LOOK,
+        f"{sentence}. Another sample would give another rule; more rows would help.",
     )
 
 
@@ -114,8 +115,8 @@ def _chosen(problem: GoalOnRows, columns: Columns, rows: np.ndarray) -> float | 
 
 
 def _value(problem: GoalOnRows, columns: Columns, rule: DecisionRule, t: float) -> float | None:
-    moved: Any = replace(rule, threshold=t)
-    return problem.judge(with_decisions(moved, columns)).value
+    moved = OneThreshold(task=rule.task, threshold=t)
+    return problem.judge(moved.decided_columns(columns)).value
 
 
 def _spread(values: np.ndarray, jackknife: bool) -> float:

@@ -1,15 +1,13 @@
-"""The page: one HTML file with its style and its figures inside, drawn from the record alone."""
+"""Page of a report: one HTML file with its style and its figures inside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from setpoint._core.errors import FileError
 from setpoint._core.json_codec import number
-from setpoint.goals import Goal
+from setpoint.decisions.outcome import Outcome
 from setpoint.reports.render.comparison_figures import (
     bounds_figure,
     classes_figure,
@@ -24,40 +22,39 @@ from setpoint.reports.render.score_figures import (
     roc_figure,
     tradeoff_figure,
 )
+from setpoint.reports.report_content import ReportContent
+from setpoint.reports.sections.confusion import BinaryConfusion, Confusion, ShareOfRows
+from setpoint.reports.sections.key_figures import KeyFigure
+from setpoint.reports.sections.summaries import PlanSummary
 from setpoint.reports.wording import labelled, percent, signed
 
-Record = Mapping[str, Any]
 _FOLDER = resources.files("setpoint.reports.render") / "templates"
-DRAWN_GROUPS = 2  #: group columns that get a figure
-DRAWN_NEEDS = 3  #: limits whose provable bound is drawn
+DRAWN_GROUPS = 2  #: group columns that get a figure; all have a table
+DRAWN_NEEDS = 3  #: limits whose provable bound is drawn; all have a sentence
 
-#: status -> (class of the style sheet, what is drawn beside it)
+#: outcome -> (class of the style sheet, what is drawn beside it)
 TONES = {
-    "PROVEN": ("good", "check"),
-    "NOT PROVEN": ("open", "question"),
-    "REFUTED": ("bad", "cross"),
-    "NOT FEASIBLE": ("bad", "barred"),
-    "NO CONSTRAINT": ("plain", "dash"),
+    Outcome.PROVEN: ("good", "check"),
+    Outcome.NOT_PROVEN: ("open", "question"),
+    Outcome.REFUTED: ("bad", "cross"),
+    Outcome.NOT_FEASIBLE: ("bad", "barred"),
+    Outcome.NO_CONSTRAINT: ("plain", "dash"),
 }
 
 
-def page_of(record: Record) -> str:
-    """The HTML of a record; every text in it is escaped."""
-    import jinja2
+def page_of(report: ReportContent) -> str:
+    """The HTML of a report; every text in it is escaped."""
     from markupsafe import Markup
 
-    drawings = {key: [Markup(svg) for svg in found] for key, found in figures_of(record).items()}
-    try:
-        return _template().render(
-            r=record,
-            drawn=drawings,
-            style=Markup(_FOLDER.joinpath("page.css").read_text(encoding="utf-8")),
-            tone=TONES[record["verdict"]["status"]],
-            told=told_intervals(record),
-            pages=sections(record),
-        )
-    except jinja2.UndefinedError as error:
-        raise FileError(f"this report is damaged: {error.message}. Make it again") from error
+    drawings = {key: [Markup(svg) for svg in svgs] for key, svgs in figures_of(report).items()}
+    return _template().render(
+        r=report,
+        drawn=drawings,
+        style=Markup(_FOLDER.joinpath("page.css").read_text(encoding="utf-8")),
+        tone=TONES[report.verdict.status],
+        told=interval_kinds(report),
+        pages=sections(report),
+    )
 
 
 @cache
@@ -80,83 +77,82 @@ def _template() -> Any:
     return environment.get_template("page.html.j2")
 
 
-def figures_of(record: Record) -> dict[str, list[str]]:
-    """Every figure of a record by section, as SVG."""
-    main = record["main"] or ""
-    found: dict[str, list[str]] = {}
-    trade, curves = record["tradeoff"], record["curves"]
-    if trade:
-        found["tradeoff"] = [
-            tradeoff_figure(f"trade{i}", panel, trade["objective"], trade["sense"], main)
-            for i, panel in enumerate(trade["panels"])
+def figures_of(report: ReportContent) -> dict[str, list[str]]:
+    """Every figure of a report by section, as SVG."""
+    main = report.main or ""
+    figures: dict[str, list[str]] = {}
+    if report.tradeoff:
+        trade = report.tradeoff
+        figures["tradeoff"] = [
+            tradeoff_figure(f"trade{i}", panel, trade.objective, main)
+            for i, panel in enumerate(trade.panels)
         ]
-    if curves:
-        found["curves"] = [
-            pr_figure("pr", curves, _point(record, "recall", "precision"), main),
-            roc_figure("roc", curves, _point(record, "fpr", "recall"), main),
+    if report.curves:
+        figures["curves"] = [
+            pr_figure("pr", report.curves, _point(report.confusion, "recall", "precision"), main),
+            roc_figure("roc", report.curves.roc, _point(report.confusion, "fpr", "recall"), main),
         ]
-    if record["confusion"] and "classes" in record["confusion"]:
-        found["classes"] = [classes_figure("classes", record["confusion"])]
-    if record["distribution"]:
-        named = record["task"]["named"]
-        found["spread"] = [distribution_figure("spread", record["distribution"], named)]
-    if record["calibration"]:
-        found["calibration"] = [calibration_figure("calibration", record["calibration"])]
-    found["groups"] = [
-        groups_figure(f"group{i}", table) for i, table in enumerate(record["groups"][:DRAWN_GROUPS])
+    if report.confusion and not isinstance(report.confusion, BinaryConfusion):
+        figures["classes"] = [classes_figure("classes", report.confusion)]
+    if report.distribution:
+        figures["spread"] = [distribution_figure("spread", report.distribution, report.task.named)]
+    if report.calibration:
+        figures["calibration"] = [calibration_figure("calibration", report.calibration)]
+    figures["groups"] = [
+        groups_figure(f"group{i}", table) for i, table in enumerate(report.groups[:DRAWN_GROUPS])
     ]
-    if record["comparison"] and record["comparison"]["differences"]:
-        objective = str(Goal.parse(record["lowered"]).objective)
-        found["comparison"] = [comparison_figure("compare", record["comparison"], objective)]
-    if record["plan"]:
-        found["plan"] = plan_figures(record["plan"])
-    return found
+    if report.comparison and report.comparison.differences:
+        figures["comparison"] = [comparison_figure("compare", report.comparison, report.objective)]
+    if report.plan:
+        figures["plan"] = plan_figures(report.plan)
+    return figures
 
 
-def plan_figures(plan: Record) -> list[str]:
+def plan_figures(plan: PlanSummary) -> list[str]:
     """What more labels would buy, and what they would prove."""
-    found = [options_figure("options", plan)] if plan["options"] else []
-    needs = [need for need in plan["needs"] if need["bounds"]][:DRAWN_NEEDS]
-    return found + [bounds_figure(f"need{i}", need, plan) for i, need in enumerate(needs)]
+    options = [options_figure("options", plan)] if plan.options else []
+    needs = [need for need in plan.needs if need.bounds][:DRAWN_NEEDS]
+    return options + [bounds_figure(f"need{i}", need) for i, need in enumerate(needs)]
 
 
-def _point(record: Record, x: str, y: str) -> dict[str, Any] | None:
-    """The rule on a curve, from the key figures of the rows that are drawn."""
-    people = {p["name"]: p["value"] for p in (record["confusion"] or {}).get("people", ())}
-    if (record["confusion"] or {}).get("abstains") or None in (people.get(x), people.get(y)):
+def _point(confusion: Confusion | None, x: str, y: str) -> tuple[float, float] | None:
+    """The rule on a curve, from the shares of the rows that are drawn."""
+    if not isinstance(confusion, BinaryConfusion) or confusion.abstains:
         return None
-    return {"x": people[x], "y": people[y]}
+    shares = {share.name: share.value for share in confusion.people}
+    horizontal = shares[x]
+    vertical = shares[y]
+    return None if horizontal is None or vertical is None else (horizontal, vertical)
 
 
-def told_intervals(record: Record) -> list[str]:
+def interval_kinds(report: ReportContent) -> list[str]:
     """The kinds of interval of the key figures, each with the metrics it is for."""
     kinds: dict[str, list[str]] = {}
-    for item in next((f["items"] for f in record["figures"] if f["on"] == record["main"]), ()):
-        if item["how"]:
-            kinds.setdefault(item["how"], []).append(item["name"])
+    for item in report.key_figures:
+        if item.how:
+            kinds.setdefault(item.how, []).append(item.name)
     return [f"{', '.join(dict.fromkeys(names))}: {how}" for how, names in kinds.items()]
 
 
-def sections(record: Record) -> list[tuple[str, str]]:
+def sections(report: ReportContent) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that are there."""
-    scores = record["curves"] or record["distribution"] or record["calibration"]
-    binary = record["task"]["kind"] == "binary"
+    binary = report.task.kind == "binary"
     all_of = (
-        ("figures", "Key figures", record["figures"]),
-        ("tradeoff", "Trade-off", record["tradeoff"]),
-        ("limits", "Limits", record["diagnosis"]),
-        ("people", "In people" if binary else "Decisions", record["confusion"]),
-        ("groups", "Groups", record["groups"]),
-        ("certificate", "Certificate", record["certificate"]),
-        ("comparison", "Comparison", record["comparison"]),
-        ("plan", "More labels", record["plan"]),
-        ("scores", "Scores", scores),
-        ("checks", "Checks", record["checks"]),
+        ("figures", "Key figures", report.figures),
+        ("tradeoff", "Trade-off", report.tradeoff),
+        ("limits", "Limits", report.diagnosis),
+        ("people", "In people" if binary else "Decisions", report.confusion),
+        ("groups", "Groups", report.groups),
+        ("certificate", "Certificate", report.certificate),
+        ("comparison", "Comparison", report.comparison),
+        ("plan", "More labels", report.plan),
+        ("scores", "Scores", report.curves or report.distribution or report.calibration),
+        ("checks", "Checks", report.checks),
         ("threshold", "Threshold", True),
-        ("use", "Use", record["facts"]["usage"]),
+        ("use", "Use", report.facts.usage),
         ("reproduce", "Reproduce", True),
     )
-    return [(anchor, title) for anchor, title, there in all_of if there]
+    return [(anchor, title) for anchor, title, section in all_of if section]
 
 
 # --- words for numbers -----------------------------------------------------------------------
@@ -180,11 +176,11 @@ def figure(x: Any) -> str:
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.3g}"
 
 
-def span(item: Record) -> str:
+def span(item: KeyFigure | ShareOfRows) -> str:
     """The interval of a figure."""
-    if item["low"] is None and item["high"] is None:
+    if item.low is None and item.high is None:
         return "–"
-    return f"{figure(item['low'])} to {figure(item['high'])}"
+    return f"{figure(item.low)} to {figure(item.high)}"
 
 
 def share(x: Any) -> str:

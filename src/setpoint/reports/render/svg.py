@@ -98,11 +98,12 @@ def _inline(text: str, name: str, title: str, words: str, size: tuple[float, flo
     body = body[body.index(">") + 1 : body.rindex("</svg>")]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
-    used = {found[1] for tag in _TAG.findall(body) for found in _REFERENCE.findall(tag)}
+    used = {reference[1] for tag in _TAG.findall(body) for reference in _REFERENCE.findall(tag)}
 
     def own(tag: re.Match[str]) -> str:
-        kept = _ID.sub(lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", tag[0])
-        return _REFERENCE.sub(lambda m: f"{m[1]}{name}-{m[2]}", kept).replace("xlink:href", "href")
+        renamed = _ID.sub(lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", tag[0])
+        renamed = _REFERENCE.sub(lambda m: f"{m[1]}{name}-{m[2]}", renamed)
+        return renamed.replace("xlink:href", "href")
 
     width, height = (72 * x for x in size)
     return (

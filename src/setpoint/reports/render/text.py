@@ -1,66 +1,62 @@
-"""The report as a page of plain text."""
+"""Report as a page of plain text."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from setpoint._core.json_codec import number
 from setpoint.reports.render.page import count, figure, span
+from setpoint.reports.report_content import ReportContent
+from setpoint.reports.sections.summaries import ComparisonSummary
 from setpoint.reports.wording import labelled, signed
 
-Record = Mapping[str, Any]
-_WIDTH, _MARGIN = 100, 14
+_WIDTH = 100  # columns of a line, as long as those of our own source
+_MARGIN = 14  # columns of the titles; the longest is "Certificate"
 
 
-def text_of(record: Record) -> str:
-    """The record in words: verdict, figures, certificate, comparison, checks, use."""
-    facts, verdict = record["facts"], record["verdict"]
-    lines = [verdict["status"], *_wrapped("", [verdict["headline"], verdict["detail"]])]
-    data = f"{facts['source']}, {count(facts['rows'])} rows, fingerprint {facts['fingerprint']}"
-    lines += _wrapped("Goal", [signed(record["goal"])])
-    lines += _wrapped("Data", [f"{facts['target']} in {data}"])
-    lines += _wrapped("Rule", [signed(record["rule"]["point"])])
-    lines += _wrapped("Figures", _figures(record))
-    certificate, compared = record["certificate"], record["comparison"]
-    if certificate:
-        found = [signed(f["sentence"]) + "." for f in certificate["findings"]]
-        lines += _wrapped("Certificate", [*found, certificate["assumption"]])
-    if compared:
-        lines += _wrapped("Referee", [*_rivals(compared), signed(compared["sentence"])])
-    if record["diagnosis"]:
-        pairs = labelled(record["diagnosis"]["lines"])
+def text_of(report: ReportContent) -> str:
+    """The report in words: verdict, figures, certificate, comparison, checks, use."""
+    facts = report.facts
+    verdict = report.verdict
+    lines = [verdict.status, *_wrapped("", [verdict.headline, verdict.detail])]
+    data = f"{facts.source}, {count(facts.rows)} rows, fingerprint {facts.fingerprint}"
+    lines += _wrapped("Goal", [signed(report.goal)])
+    lines += _wrapped("Data", [f"{facts.target} in {data}"])
+    lines += _wrapped("Rule", [signed(report.rule.point)])
+    lines += _wrapped("Figures", _figures(report))
+    if report.certificate:
+        findings = [signed(f.sentence) + "." for f in report.certificate.findings]
+        lines += _wrapped("Certificate", [*findings, report.certificate.assumption])
+    if report.comparison:
+        verdict_of_it = signed(report.comparison.sentence)
+        lines += _wrapped("Referee", [*_contenders(report.comparison), verdict_of_it])
+    if report.diagnosis:
+        pairs = labelled(report.diagnosis.lines)
         lines += _wrapped("Limits", [": ".join(filter(None, pair)) for pair in pairs])
-    if record["plan"]:
-        lines += _wrapped("Labels", [signed(n["sentence"]) for n in record["plan"]["needs"]])
-    lines += _wrapped(
-        "Checks", [f"{c['code']} {c['status']}: {c['sentence']}" for c in record["checks"]]
-    )
-    lines += _wrapped("Use", facts["usage"])
+    if report.plan:
+        lines += _wrapped("Labels", [signed(need.sentence) for need in report.plan.needs])
+    lines += _wrapped("Checks", [f"{c.code} {c.status}: {c.sentence}" for c in report.checks])
+    lines += _wrapped("Use", facts.usage)
     return "\n".join(lines)
 
 
-def _figures(record: Record) -> list[str]:
+def _figures(report: ReportContent) -> list[str]:
     """The figures of the rows that the report is about, one a line."""
-    for found in record["figures"]:
-        if found["on"] == record["main"]:
-            where = f"on {found['on']} rows"
-            where += ", never used before" if record["fresh"] else ""
-            told = [f"{i['name']} {figure(i['value'])} [{span(i)}]" for i in found["items"]]
-            return [*told, where]
-    return []
+    if not report.key_figures:
+        return []
+    where = f"on {report.main} rows" + (", never used before" if report.fresh else "")
+    figures = [f"{i.name} {figure(i.value)} [{span(i)}]" for i in report.key_figures]
+    return [*figures, where]
 
 
-def _rivals(compared: Record) -> list[str]:
-    gaps = {d["name"]: d for d in compared["differences"]}
+def _contenders(comparison: ComparisonSummary) -> list[str]:
+    differences = {d.name: d for d in comparison.differences}
     lines = []
-    for who in compared["contenders"]:
-        words = f"{who['name']}: {figure(who['value'])}"
-        if who["name"] in gaps:
-            gap = gaps[who["name"]]
-            value, low, high = (number(gap[k]) for k in ("value", "low", "high"))
-            words += f" (difference {value:+.3f} [{low:+.3f}, {high:+.3f}])"
+    for contender in comparison.contenders:
+        words = f"{contender.name}: {figure(contender.value)}"
+        if contender.name in differences:
+            d = differences[contender.name]
+            words += f" (difference {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
         lines.append(words)
     return lines
 

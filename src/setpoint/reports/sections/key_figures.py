@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.errors import DataError
+from setpoint._core.json_codec import Record
 from setpoint.decisions import Certificate
-from setpoint.decisions.quantities.from_expression import quantity
+from setpoint.decisions.quantities.from_expression import claim_of
 from setpoint.decisions.quantities.rate import Rate
-from setpoint.expressions import Columns, Curve, Domain, Expression, measure
+from setpoint.expressions import Columns, Curve, Domain, Expression, Population, measure
 from setpoint.goals import Goal
 from setpoint.metrics import (
     accuracy,
@@ -53,7 +54,7 @@ _SHARES = (precision, recall, fpr, fnr, specificity, npv, accuracy, positive_rat
 
 
 @dataclass(frozen=True)
-class KeyFigure:
+class KeyFigure(Record):
     """One figure on some rows.
 
     Attributes
@@ -69,6 +70,8 @@ class KeyFigure:
         Where it is a share of rows: k of n.
     op, asked : str and float, or None
         What was asked of it, for a limit.
+    words : str
+        The figure in plain words, where there are some.
     """
 
     name: str
@@ -81,6 +84,25 @@ class KeyFigure:
     n: int | None = None
     op: str | None = None
     asked: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class FiguresOnRows(Record):
+    """The key figures on the rows of that name."""
+
+    on: str
+    items: tuple[KeyFigure, ...]
+
+
+@dataclass(frozen=True)
+class RowsSummary(Record):
+    """Rows that a report measures: how many, and how many positives where the task is binary."""
+
+    name: str
+    rows: int
+    positives: int | None
+    weighted: bool
 
 
 def key_figures(
@@ -97,25 +119,25 @@ def key_figures(
         Of this rule on these rows: the interval around its objective is wide enough for the choice
         among candidates that was made on them.
     """
-    found = [replace(_figure(goal.objective, columns), role=OBJECTIVE)]
+    figures = [replace(_figure(goal.objective, columns), role=OBJECTIVE)]
     if certificate is not None and certificate.value is not None:
         low, high = map(_finite, certificate.interval)
         how = f"{certificate.interval_how}, as in the certificate"
-        found[0] = replace(found[0], low=low, high=high, how=how)
+        figures[0] = replace(figures[0], low=low, high=high, how=how)
     for constraint in goal.constraints:
-        if constraint.right.needs():
+        asked = constraint.number
+        if asked is None:
             body, asked = constraint.left - constraint.right, 0.0
             name = f"{constraint.left} - {constraint.right}"
         else:
-            body, asked = constraint.left, float(constraint.right.read({}).value)
-            name = str(constraint.left)
+            body, name = constraint.left, str(constraint.left)
         figure = _figure(body, columns)
-        found.append(replace(figure, name=name, role=LIMIT, op=constraint.op, asked=asked))
-    known = {figure.name for figure in found}
+        figures.append(replace(figure, name=name, role=LIMIT, op=constraint.op, asked=asked))
+    names = {figure.name for figure in figures}
     if columns.abstained is None:  # what is usual is told of rules that decide every row
-        also = [metric for metric in _ALSO[columns.task.kind] if str(metric) not in known]
-        found += [_figure(metric, columns) for metric in also]
-    return tuple(found)
+        also = [metric for metric in _ALSO[columns.task.kind] if str(metric) not in names]
+        figures += [_figure(metric, columns) for metric in also]
+    return tuple(figures)
 
 
 def _figure(metric: Expression, columns: Columns) -> KeyFigure:
@@ -133,18 +155,25 @@ def _figure(metric: Expression, columns: Columns) -> KeyFigure:
 
 
 def _of_decisions(name: str, ground: Expression, columns: Columns) -> KeyFigure:
-    found = quantity(ground, columns, None, name)
-    if found.value is None:
+    quantity = claim_of(ground, Population.of(columns), name).on(columns)
+    if quantity.value is None:
         return KeyFigure(name, ALSO, None)
-    low, high = _finite(found.lower(HALF)), _finite(found.upper(HALF))
+    low, high = _finite(quantity.lower(HALF)), _finite(quantity.upper(HALF))
     k = n = None
-    if len(found.rates) == 1 and found.rates[0].pure:
-        k, n = found.rates[0].k, found.rates[0].n
-    pure = isinstance(found, Rate) and found.pure
-    how = EXACT if pure else found.how
-    share = k is not None and n and math.isclose(found.value, k / n)
+    if len(quantity.rates) == 1 and quantity.rates[0].pure:
+        k, n = quantity.rates[0].k, quantity.rates[0].n
+    pure = isinstance(quantity, Rate) and quantity.pure
+    how = EXACT if pure else quantity.how
+    share = k is not None and n and math.isclose(quantity.value, k / n)
     return KeyFigure(
-        name, ALSO, found.value, low, high, how, k if share else None, n if share else None
+        name=name,
+        role=ALSO,
+        value=quantity.value,
+        low=low,
+        high=high,
+        how=how,
+        k=k if share else None,
+        n=n if share else None,
     )
 
 

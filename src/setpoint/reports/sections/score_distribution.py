@@ -1,12 +1,13 @@
-"""The scores themselves: how they are spread in each class, and what share of rows is positive."""
+"""Distribution of the scores in each class, and the share of positives along the score."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from setpoint._core.options import is_real
+from setpoint._core.json_codec import Record
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
 from setpoint.reports.sections.key_figures import weighted_share
@@ -16,14 +17,48 @@ BINS = 48  #: of a histogram
 GROUPS = 12  #: of a reliability diagram
 
 
-def distribution(columns: Columns, rule: DecisionRule) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class ScoreDistribution(Record):
+    """Shares of each class between the edges; the thresholds of the rule; the kind of score."""
+
+    edges: NDArray[np.float64]
+    positive: NDArray[np.float64]
+    other: NDArray[np.float64]
+    cuts: tuple[float, ...]
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability(Record):
+    """Share of positives in groups of rows with similar scores.
+
+    Attributes
+    ----------
+    x : numpy.ndarray
+        The mean score of each group.
+    y, low, high : numpy.ndarray
+        Its share of positives, and the 95% interval.
+    rows : tuple of int
+    probability : bool
+        Whether the scores are declared to be probabilities.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    rows: tuple[int, ...]
+    probability: bool
+
+
+def distribution(columns: Columns, rule: DecisionRule) -> ScoreDistribution:
     """Histograms of the scores of both classes, each as shares of its own class.
 
     Scores beyond the 0.1% at either end are gathered in the outermost bins.
     """
     actual, scores = np.asarray(columns.actual), np.asarray(columns.scores, np.float64)
     low, high = np.quantile(scores, [0.001, 0.999])
-    cuts = [t for t in _cuts(rule) if np.isfinite(t)]
+    cuts = [t for t in rule.point.cuts() if np.isfinite(t)]
     if columns.task.score == "probability":
         low, high = 0.0, 1.0
     low, high = min([low, *cuts]), max([high, *cuts])
@@ -32,31 +67,20 @@ def distribution(columns: Columns, rule: DecisionRule) -> dict[str, Any]:
     edges = np.linspace(low, high, BINS + 1)
     inside = np.clip(scores, low, high)
     weight = np.ones(scores.size) if columns.weight is None else columns.weight
-    sides = {}
-    for name, rows in (("positive", actual), ("other", ~actual)):
-        counts = np.histogram(inside[rows], edges, weights=weight[rows])[0]
-        sides[name] = counts / counts.sum() if counts.sum() else counts
-    return {"edges": edges, **sides, "cuts": cuts, "kind": columns.task.score}
+    positive, other = (
+        np.histogram(inside[rows], edges, weights=weight[rows])[0] for rows in (actual, ~actual)
+    )
+    return ScoreDistribution(
+        edges=edges,
+        positive=positive / positive.sum() if positive.sum() else positive,
+        other=other / other.sum() if other.sum() else other,
+        cuts=tuple(cuts),
+        kind=columns.task.score,
+    )
 
 
-def _cuts(rule: DecisionRule) -> list[float]:
-    """The thresholds of a rule on the score."""
-    if rule.kind == "abstain":
-        return list(rule.band)
-    if rule.kind == "per-group":
-        return [t for _, t in rule.thresholds]
-    return [float(rule.threshold)] if is_real(rule.threshold) else []  # type: ignore[arg-type]
-
-
-def reliability(columns: Columns) -> dict[str, Any] | None:
-    """Share of positives by score, in groups that hold about as many of either class.
-
-    Returns
-    -------
-    dict or None
-        ``x`` the mean score of each group, ``y`` its share of positives with ``low`` and ``high``,
-        ``rows``; ``probability`` whether the scores are declared to be probabilities.
-    """
+def reliability(columns: Columns) -> Reliability | None:
+    """Share of positives by score, in groups that hold about as many of either class."""
     actual, scores = np.asarray(columns.actual), np.asarray(columns.scores, np.float64)
     if not actual.any() or actual.all():
         return None
@@ -67,18 +91,24 @@ def reliability(columns: Columns) -> dict[str, Any] | None:
     upto = np.maximum.reduceat(np.cumsum(share), np.flatnonzero(np.r_[True, np.diff(level) > 0]))
     group = np.minimum((upto[level] * GROUPS - 1e-9).astype(np.int64), GROUPS - 1)
     weight = None if columns.weight is None else columns.weight[order]
-    found: dict[str, list[float]] = {name: [] for name in ("x", "y", "low", "high", "rows")}
+    means, shares, lows, highs, sizes = [], [], [], [], []
     for g in np.unique(group):
         rows = group == g
         value, size = weighted_share(actual[order], rows, weight)
         if value is None:
             continue
         low, high = share_interval(value * size, size)
-        found["x"].append(float(np.average(scores[order][rows], weights=_of(weight, rows))))
-        for name, x in (("y", value), ("low", low), ("high", high), ("rows", int(rows.sum()))):
-            found[name].append(x)
-    return {**found, "probability": columns.task.score == "probability"}
-
-
-def _of(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    return None if weight is None else weight[rows]
+        own = None if weight is None else weight[rows]
+        means.append(np.average(scores[order][rows], weights=own))
+        shares.append(value)
+        lows.append(low)
+        highs.append(high)
+        sizes.append(int(rows.sum()))
+    return Reliability(
+        x=np.array(means),
+        y=np.array(shares),
+        low=np.array(lows, np.float64),
+        high=np.array(highs, np.float64),
+        rows=tuple(sizes),
+        probability=columns.task.score == "probability",
+    )

@@ -7,26 +7,54 @@ whole. Around the ROC it joins the corners of the two intervals.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from setpoint._core.json_codec import Record
 from setpoint.expressions import Columns
 from setpoint.rules.tradeoff_curve import spread_over
 from setpoint.statistics.confidence_intervals import EFFECTIVE, EXACT, share_interval
 
-MOST = 200  #: points of a curve
+MOST = 200  #: points of a curve: more cannot be told apart on a figure of 4.6 inches
 
 
-def curves(columns: Columns) -> dict[str, Any] | None:
-    """The two curves of binary rows as plain data; None where a class is missing.
+@dataclass(frozen=True, eq=False)
+class PrecisionRecall(Record):
+    """Recall, and precision there with its band."""
 
-    Returns
-    -------
-    dict
-        ``pr`` with recall, precision, low, high; ``roc`` with fpr, recall, and the two corners;
-        ``prevalence``; ``how`` the band is made.
-    """
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RocBand(Record):
+    """FPR and recall, and the two corners of the box of their intervals."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    high_x: NDArray[np.float64]
+    high_y: NDArray[np.float64]
+    low_x: NDArray[np.float64]
+    low_y: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdCurves(Record):
+    """Both curves; ``how`` says in words of which kind the band is."""
+
+    how: str
+    prevalence: float
+    pr: PrecisionRecall
+    roc: RocBand
+
+
+def curves(columns: Columns) -> ThresholdCurves | None:
+    """The two curves of binary rows; None where a class is missing."""
     actual, scores = np.asarray(columns.actual), np.asarray(columns.scores, np.float64)
     weight = columns.weight
     order = np.argsort(-scores, kind="stable")
@@ -44,19 +72,19 @@ def curves(columns: Columns) -> dict[str, Any] | None:
     low, high = share_interval(*_counts(precision, flagged, own(at, None)))
     recall_low, recall_high = share_interval(*_counts(recall, tp[-1], own(whole, True)))
     fpr_low, fpr_high = share_interval(*_counts(fpr, fp[-1], own(whole, False)))
-    return {
-        "how": EXACT if weight is None else EFFECTIVE,
-        "prevalence": float(tp[-1] / (tp[-1] + fp[-1])),
-        "pr": {"x": recall, "y": precision, "low": low, "high": high},
-        "roc": {
-            "x": np.r_[0.0, fpr],
-            "y": np.r_[0.0, recall],
-            "high_x": np.r_[0.0, fpr_low],
-            "high_y": np.r_[recall_high[0], recall_high],
-            "low_x": np.r_[fpr_high[0], fpr_high],
-            "low_y": np.r_[0.0, recall_low],
-        },
-    }
+    return ThresholdCurves(
+        how=EXACT if weight is None else EFFECTIVE,
+        prevalence=float(tp[-1] / (tp[-1] + fp[-1])),
+        pr=PrecisionRecall(x=recall, y=precision, low=low, high=high),
+        roc=RocBand(
+            x=np.r_[0.0, fpr],
+            y=np.r_[0.0, recall],
+            high_x=np.r_[0.0, fpr_low],
+            high_y=np.r_[recall_high[0], recall_high],
+            low_x=np.r_[fpr_high[0], fpr_high],
+            low_y=np.r_[0.0, recall_low],
+        ),
+    )
 
 
 def _sums(actual: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, Any]:

@@ -56,7 +56,7 @@ class Unknowns:
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         The task.
     rate : float
         Adam's.

@@ -39,7 +39,7 @@ def deep_image_prior(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored.
     iterations : int
         Steps of Adam at most.

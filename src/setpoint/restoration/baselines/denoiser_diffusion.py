@@ -24,7 +24,7 @@ def denoiser_of(task: RestorationTask, method: str, *, clipped: bool = True) -> 
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         The task.
     method : str
         Who asks, for the sentence.
@@ -79,9 +79,9 @@ class Diffusion:
 
     def clean(self, u: Tensor, at: int) -> Tensor:
         """E[x_0 | x_t = u] as an image, at the ``at``-th time visited."""
-        kept = self.kept[at]
-        image = self.space.middle + (self.space.half / kept**0.5) * u
-        return self.prior.denoise(image, self.space.half * ((1 - kept) / kept) ** 0.5)
+        alpha = self.kept[at]
+        image = self.space.middle + (self.space.half / alpha**0.5) * u
+        return self.prior.denoise(image, self.space.half * ((1 - alpha) / alpha) ** 0.5)
 
     def inside(self, image: Tensor) -> Tensor:
         """An image in the units of x_0."""

@@ -46,7 +46,7 @@ def dps(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored. Its prior must have ``denoise``.
     iterations : int
         Steps of one sample, each a call of the network and its gradient.
@@ -68,26 +68,26 @@ def dps(
     if rule not in RULES:
         raise DataError(f"rule={rule!r} is not known: say one of {', '.join(RULES)}.")
     guide = _Guide(
-        task,
-        Diffusion.of(task, denoiser_of(task, "dps", clipped=False), iterations),
-        rule,
-        _SCALES[rule] if scale is None else scale,
-        spread,
-        noise_level(task, sigma) if rule == "level" else None,
-        samples,
+        task=task,
+        diffusion=Diffusion.of(task, denoiser_of(task, "dps", clipped=False), iterations),
+        rule=rule,
+        scale=_SCALES[rule] if scale is None else scale,
+        spread=spread,
+        sigma=noise_level(task, sigma) if rule == "level" else None,
+        samples=samples,
     )
     steps = len(guide.diffusion.kept)
     task.watch.steps = steps + 1  # the image itself comes last
     unknowns = Unknowns(task, unknowns_rate)
     drawn = guide.sample(unknowns, samples)  # (samples · B, *shape)
     mean = drawn.reshape(samples, -1, *drawn.shape[1:]).mean(0)
-    told = "one sample" if samples == 1 else f"the mean of {samples} samples"
+    description = "one sample" if samples == 1 else f"the mean of {samples} samples"
     return RestorationOutcome(
         image=mean,
         unknowns=unknowns.value,
         chosen=torch.full((len(mean),), steps, device=mean.device),
-        why=[told] * len(mean),
-        status=f"{told}, {steps} steps, rule {rule!r}",
+        why=[description] * len(mean),
+        status=f"{description}, {steps} steps, rule {rule!r}",
     )
 
 
@@ -153,14 +153,14 @@ class _Guide:
         draw: torch.Generator,
     ) -> Tensor:
         diffusion = self.diffusion
-        half, kept = diffusion.space.half, diffusion.kept[at]
+        half, alpha = diffusion.space.half, diffusion.kept[at]
         inside = diffusion.inside(clean)
         if self.rule == "level":
             assert self.sigma is not None
             assert self.gain is not None
-            variance = self.sigma**2 + self.spread * self.gain * half**2 * (1 - kept)
+            variance = self.sigma**2 + self.spread * self.gain * half**2 * (1 - alpha)
             pull = slope / rows(2 * self._each(variance), slope)
-            inside = inside - (self.scale * (1 - kept) / kept**0.5) * pull
+            inside = inside - (self.scale * (1 - alpha) / alpha**0.5) * pull
             return diffusion.ancestor(u, self._bounded(inside), at, draw)
         after = diffusion.ancestor(u, self._bounded(inside), at, draw)
         # per thousandth of the schedule, and with r in units of half the range

@@ -153,7 +153,15 @@ class Hourglass(nn.Module):
         ins = [inward, *widths[:-1]]
         below = [*widths[1:], widths[-1]]
         self.scales = nn.ModuleList(
-            _Scale(batch, i, w, b, skip, draw, like)
+            _Scale(
+                batch=batch,
+                inward=i,
+                width=w,
+                below=b,
+                skip=skip,
+                draw=draw,
+                like=like,
+            )
             for i, w, b in zip(ins, widths, below, strict=True)
         )
         self.last = _Convolution(batch, widths[0], outward, 1, draw, like)

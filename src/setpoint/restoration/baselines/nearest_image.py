@@ -41,7 +41,7 @@ def nearest(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored.
     training : torch.Tensor
         (N, *shape), images in the prior's range. Required.
@@ -55,7 +55,15 @@ def nearest(
     whole("rounds", rounds, 1)
     start = task.forward.start(len(task.y), task.y) if task.forward.blind else None
     if start is not None and len(start) < len(task.y):
-        which, unknowns = _together(task, bank, start, chunk, rounds, fit_steps, unknowns_rate)
+        which, unknowns = _together(
+            task=task,
+            bank=bank,
+            unknowns=start,
+            chunk=chunk,
+            rounds=rounds,
+            steps=fit_steps,
+            rate=unknowns_rate,
+        )
     elif start is not None:
         search = _Blind(task, bank, min(fitted, len(bank)))
         which, unknowns = search.run(start, rounds, fit_steps, unknowns_rate)

@@ -55,7 +55,7 @@ def pnp(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored. Its prior must have ``denoise``.
     iterations : int
         Pairs of a data step and a denoising.

@@ -1,4 +1,4 @@
-"""What a baseline asks of a task before it starts: range, noise, linearity, a first image."""
+"""Questions of a baseline to its task: range, noise, linearity, a first image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from setpoint._core.options import number
 from setpoint.restoration.baselines.least_squares import damped_least_squares
 from setpoint.restoration.measurement.restoration_task import RestorationTask
 
-_PULL = 0.05  # toward the middle of the range: enough where A loses pixels, little where it has them
+# toward the middle of the range: enough where A loses pixels, little where it has them
+_PULL = 0.05
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,10 @@ def noise_level(task: RestorationTask, stated: float | None = None) -> Tensor:
 
 def is_linear(task: RestorationTask) -> bool:
     """Whether A is linear in the image: as the operator says, else tried on two random images."""
-    said = getattr(task.forward.operator, "linear", None)
+    declared = getattr(task.forward.operator, "linear", None)
     # a blind operator is not linear in image and unknowns together, but may be in the image
-    if said is not None and (said or not task.forward.blind):
-        return bool(said)
+    if declared is not None and (declared or not task.forward.blind):
+        return bool(declared)
     space, batch = space_of(task), len(task.y)
     unknowns = task.forward.start(batch, task.y) if task.forward.blind else None
     draw = task.generator("linearity")

@@ -137,7 +137,7 @@ def total_variation(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is to be restored.
     iterations : int
         Steps on the image.
@@ -235,10 +235,11 @@ def _descend(
     speed = torch.where(uphill, torch.ones_like(state.speed), state.speed)
     faster = 0.5 * (1 + (1 + 4 * speed**2).sqrt())
     # a failed try falls back to the last image without momentum: there short steps descend
-    kept, onward = rows(good, x), rows((speed - 1) / faster, x)
-    state.ahead = torch.where(kept, new + onward * (new - x), x)
-    state.x, state.squared = torch.where(kept, new, x), torch.where(good, squared, state.squared)
-    state.field = torch.where(kept.unsqueeze(1), field, state.field)
+    accepted, onward = rows(good, x), rows((speed - 1) / faster, x)
+    state.ahead = torch.where(accepted, new + onward * (new - x), x)
+    state.x = torch.where(accepted, new, x)
+    state.squared = torch.where(good, squared, state.squared)
+    state.field = torch.where(accepted.unsqueeze(1), field, state.field)
     state.speed = torch.where(good, faster, torch.ones_like(faster))
     # steps may grow again, slowly: the slope of a nonlinear A changes along the way
     state.steepness = torch.where(good, steep * 0.99, steep * 2)

@@ -53,8 +53,8 @@ class Forward:
         self.observed = _mask(operator, y)
         if self.observed is None and shape is not None:
             with torch.no_grad():
-                found = observed_entries(operator, y, shape, range)
-            self.observed = None if found is None else found.to(y.real.dtype)
+                entries = observed_entries(operator, y, shape, range)
+            self.observed = None if entries is None else entries.to(y.real.dtype)
         y = as_real(y)
         self.own = _parameters(operator)
         self._rows: _Rows | None = None
@@ -93,8 +93,8 @@ class Forward:
         if self.per_image:
             return as_real(self.operator(x, unknowns))
         module: Any = self.operator
-        kept = {name: value.clone() for name, value in module.named_buffers()}
-        return as_real(functional_call(module, {**kept, **self._named(unknowns)}, (x,)))
+        buffers = {name: value.clone() for name, value in module.named_buffers()}
+        return as_real(functional_call(module, {**buffers, **self._named(unknowns)}, (x,)))
 
     def residual(self, x: Tensor, y: Tensor, unknowns: Tensor | None = None) -> Tensor:
         """Mean squared residual of each image, (B,)."""
@@ -117,10 +117,10 @@ class Forward:
         """
         seen = self._seen(rows, y)
         if self.ours and not self.own:
-            made = as_real(seen.operator(*((x,) if unknowns is None else (x, unknowns))))
+            measured = as_real(seen.operator(*((x,) if unknowns is None else (x, unknowns))))
         else:
-            made = self._placed(x, y, rows, seen.copies, unknowns)
-        return _mean_square(made - seen.y, seen.observed, seen.count, bend)
+            measured = self._placed(x, y, rows, seen.copies, unknowns)
+        return _mean_square(measured - seen.y, seen.observed, seen.count, bend)
 
     def _placed(
         self, x: Tensor, y: Tensor, rows: Tensor, copies: int, unknowns: Tensor | None
@@ -154,11 +154,11 @@ class Forward:
         """The operator as found: a copy of the module with its parameters filled in."""
         if unknowns is None or self.per_image or not self.own:
             return self.operator
-        found = copy.deepcopy(self.operator)
+        operator = copy.deepcopy(self.operator)
         with torch.no_grad():
             for name, value in self._named(unknowns).items():
-                found.get_parameter(name).copy_(value)  # type: ignore[attr-defined]
-        return found
+                operator.get_parameter(name).copy_(value)  # type: ignore[attr-defined]
+        return operator
 
     def _named(self, unknowns: Tensor) -> dict[str, Tensor]:
         parts = unknowns[0].split([value.numel() for value in self.own.values()])

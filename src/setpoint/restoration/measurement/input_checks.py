@@ -1,4 +1,4 @@
-"""What a restoration is given, checked once at the door: y, operator, prior, noise.
+"""Input of a restoration, checked once at the door: y, operator, prior, noise.
 
 The prior and the operator are tried on one image, forward and backward. The image tried has black
 and white parts: what has no gradient at the ends of the range (a square root, a logarithm) shows.
@@ -198,18 +198,18 @@ def _probe_on(operator: Any, x: Tensor, y: Tensor) -> Tensor:
     own = getattr(operator, "unknowns", None)
     more = (own(len(x), x),) if callable(own) else ()
     with torch.enable_grad():
-        said = f"images {tuple(x.shape)}, the size of the prior's"
-        seen = _called("the operator", operator, (x, *more), said, x)
+        description = f"images {tuple(x.shape)}, the size of the prior's"
+        seen = _called("the operator", operator, (x, *more), description, x)
         _check_shape(seen, x, y)
         _check_values("the operator", seen, "at an image in the declared range")
         _check_gradient("the operator", "the image", seen, x)
     return seen.detach()
 
 
-def _called(who: str, function: Any, given: tuple, said: str, first: Tensor) -> Any:
+def _called(who: str, function: Any, arguments: tuple, description: str, first: Tensor) -> Any:
     """What a function gives, or a sentence with the reason why it does not."""
     try:
-        return function(*given)
+        return function(*arguments)
     except (torch.OutOfMemoryError, SetpointError):
         raise
     except Exception as error:
@@ -218,7 +218,7 @@ def _called(who: str, function: Any, given: tuple, said: str, first: Tensor) -> 
         other = home is not None and home != (first.device, first.dtype)
         way = f"; it is {home[1]} on {home[0]}: bring both together" if home and other else ""
         raise DataError(
-            f"{who} cannot take {said} ({first.dtype} on {first.device}){way}: "
+            f"{who} cannot take {description} ({first.dtype} on {first.device}){way}: "
             f"{type(error).__name__}: {reason}"
         ) from error
 
@@ -266,15 +266,15 @@ def _check_values(who: str, values: Tensor, where: str) -> None:
         )
 
 
-def _check_gradient(who: str, what: str, made: Tensor, leaf: Tensor) -> None:
+def _check_gradient(who: str, what: str, output: Tensor, leaf: Tensor) -> None:
     """There is a gradient, it is finite and it is not 0 throughout."""
     lost = (
         f"{who} is not differentiable: {{}}; make everything of {what} with torch, without "
         "detach(), .data, numpy, no_grad, round or comparisons"
     )
-    if not made.requires_grad:
+    if not output.requires_grad:
         raise DataError(lost.format(f"what it gives has no gradient in {what}"))
-    total = made.abs().sum() if made.is_complex() else _weighed(made)
+    total = output.abs().sum() if output.is_complex() else _weighed(output)
     try:
         (slope,) = torch.autograd.grad(total, leaf, allow_unused=True)
     except RuntimeError as error:
@@ -292,10 +292,10 @@ def _check_gradient(who: str, what: str, made: Tensor, leaf: Tensor) -> None:
         raise DataError(lost.format(f"its gradient in {what} is 0 throughout"))
 
 
-def _weighed(made: Tensor) -> Tensor:
+def _weighed(output: Tensor) -> Tensor:
     """Σ w · made with drawn weights: a plain sum may be constant (a softmax) where made is not."""
-    weights = torch.rand(made.shape, generator=stream(2, "probe")).to(made)
-    return ((0.5 + weights) * made).sum()
+    weights = torch.rand(output.shape, generator=stream(2, "probe")).to(output)
+    return ((0.5 + weights) * output).sum()
 
 
 def _check_scale(
@@ -332,9 +332,9 @@ def _observed_values(y: Tensor, operator: Any) -> Tensor:
 
 def _strength(y: Tensor, operator: Any, noise: Any, low: float, high: float) -> float:
     """The root mean square of the noise, as stated or as estimated; 0 where nothing is known."""
-    known = as_noise(noise, (low, high))
-    if known is not None:
-        return math.sqrt(max(float(known.variance(y.clamp(low, high)).mean()), 0.0))
+    law = as_noise(noise, (low, high))
+    if law is not None:
+        return math.sqrt(max(float(law.variance(y.clamp(low, high)).mean()), 0.0))
     try:
         return float(estimate_sigma(y, getattr(operator, "observed", None)).mean())
     except DataError:

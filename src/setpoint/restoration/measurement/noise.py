@@ -281,12 +281,12 @@ def as_noise(noise: Any, range: tuple[float, float] = (0.0, 1.0)) -> Noise | Non
     name, _, level = noise.strip().partition(":")
     make = NOISES.get(name.strip().lower())
     if make is None:
-        known = f"the kinds are {listing(NOISES)}, with a level, such as 'gaussian:0.02'"
+        kinds = f"the kinds are {listing(NOISES)}, with a level, such as 'gaussian:0.02'"
         raise DataError(
             "{argument} {noise!r} is not known; {hint}",
             argument=Name("noise"),
             noise=noise,
-            hint=did_you_mean(name, NOISES, known),
+            hint=did_you_mean(name, NOISES, kinds),
         )
     try:
         number = float(level)

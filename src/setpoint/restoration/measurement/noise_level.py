@@ -1,4 +1,4 @@
-"""How strong the noise is, read off the measurement alone.
+"""Noise level, estimated from the measurement alone.
 
     d = (y[i,j] − y[i,j+1] − y[i+1,j] + y[i+1,j+1]) / 2        what neighbouring pixels do not share
     σ̂ = median of the |d| not above 2.5 σ̂, over its value for a standard normal d, 0.665
@@ -169,8 +169,8 @@ def _from_planes(y: Tensor, seen: Tensor) -> Tensor:
     weight = around * near
     plane = torch.stack([torch.ones_like(down), down, across], 1)  # (K, 3)
     # The slopes are held a little: few neighbours, or neighbours in a line, fix none.
-    held = torch.diag(torch.tensor([1e-9, 0.1, 0.1], device=y.device, dtype=y.dtype))
-    gram = torch.einsum("nk,ki,kj->nij", weight, plane, plane) + held
+    ridge = torch.diag(torch.tensor([1e-9, 0.1, 0.1], device=y.device, dtype=y.dtype))
+    gram = torch.einsum("nk,ki,kj->nij", weight, plane, plane) + ridge
     first = torch.zeros(len(gram), 3, 1, device=y.device, dtype=y.dtype)
     first[:, 0] = 1.0
     share = weight * (torch.linalg.solve(gram, first)[..., 0] @ plane.T)  # a, (n, K)

@@ -1,4 +1,4 @@
-"""What a method is given, and what it gives back.
+"""Task of a method, and its outcome.
 
 A method is a function ``method(task, *, options…) -> RestorationOutcome``. It sees the measurement,
 the operator and the prior; never the truth.

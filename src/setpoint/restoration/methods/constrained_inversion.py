@@ -46,7 +46,7 @@ def constrained(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored. Where ``task.noise`` is None the level is estimated from y.
     regulariser : "anchor", "seed" or callable
         Ω, see :mod:`.regularisers`.
@@ -105,8 +105,8 @@ def outcome(
     over = [float(e) for e in answer.residual / bound - 1]
     why = []
     mixed = torch.zeros_like(answer.alone) if answer.mixed is None else answer.mixed
-    told = zip(over, bound.sqrt().tolist(), answer.alone, mixed, strict=True)
-    for excess, level, alone, started in told:
+    rows = zip(over, bound.sqrt().tolist(), answer.alone, mixed, strict=True)
+    for excess, level, alone, started in rows:
         whose = "the best copy" if bool(alone) else f"the mean of {search.copies} copies"
         whose = "the solution" if search.copies == 1 else whose
         whose = f"{whose}, averaged with the start," if bool(started) else whose
@@ -117,9 +117,9 @@ def outcome(
                 f"{whose}, whose squared residual is {100 * excess:.0f} % above that of the noise "
                 f"(level {level:.3g}, {origin})"
             )
-    kept = sum(excess <= HOLDS for excess in over)
-    status = f"{kept} of {search.batch} images explain y within the noise level {origin}"
-    if kept < search.batch:
+    within = sum(excess <= HOLDS for excess in over)
+    status = f"{within} of {search.batch} images explain y within the noise level {origin}"
+    if within < search.batch:
         status += "; for the others raise iterations, or state a higher noise level"
     open_ends = int((~solved.settled).sum())
     if open_ends and not solved.interrupted:
@@ -129,11 +129,11 @@ def outcome(
     if solved.interrupted:
         status = f"Interrupted after {solved.calls} calls; {status}"
     return RestorationOutcome(
-        answer.image,
-        search.first(search.seed(solved.rows), solved.residual),
-        answer.unknowns,
-        torch.full((search.batch,), solved.calls - 1, device=bound.device),
-        why,
-        f"{status}.",
-        solved.interrupted,
+        image=answer.image,
+        seed=search.first(search.seed(solved.rows), solved.residual),
+        unknowns=answer.unknowns,
+        chosen=torch.full((search.batch,), solved.calls - 1, device=bound.device),
+        why=why,
+        status=f"{status}.",
+        interrupted=solved.interrupted,
     )

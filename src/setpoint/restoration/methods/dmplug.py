@@ -53,7 +53,7 @@ def dmplug(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored.
     regulariser : None, "seed" or callable
         Ω, see :mod:`.regularisers`.
@@ -97,7 +97,7 @@ def dmplug(
     objective = _objective(task, search, regulariser, weight, shell, _bend(task, loss))
     if optimiser == "lbfgs":
         return _by_quasi_newton(search, rows, objective, iterations, memory)
-    kept = descend(
+    best = descend(
         search,
         rows,
         objective,
@@ -108,7 +108,7 @@ def dmplug(
         shared=search.shared(),
         decay=not stopping,
     )
-    return describe(kept, bool(stopping), iterations, window, patience)
+    return describe(best, bool(stopping), iterations, window, patience)
 
 
 def _bend(task: RestorationTask, loss: str) -> float | None:
@@ -180,45 +180,45 @@ def _by_quasi_newton(
         answer = search.answer(solved.rows, solved.images, solved.residual, None)
     words = "interrupted: the last point called" if solved.interrupted else "the solver's end"
     return RestorationOutcome(
-        answer.image,
-        search.first(search.seed(solved.rows), solved.residual),
-        answer.unknowns,
-        torch.full((search.batch,), solved.calls - 1, device=rows.device),
-        [words] * search.batch,
-        f"{'Interrupted' if solved.interrupted else 'Ended'} after {solved.calls} calls.",
-        solved.interrupted,
+        image=answer.image,
+        seed=search.first(search.seed(solved.rows), solved.residual),
+        unknowns=answer.unknowns,
+        chosen=torch.full((search.batch,), solved.calls - 1, device=rows.device),
+        why=[words] * search.batch,
+        status=f"{'Interrupted' if solved.interrupted else 'Ended'} after {solved.calls} calls.",
+        interrupted=solved.interrupted,
     )
 
 
 def describe(
-    kept: BestIterate, stopping: bool, iterations: int, window: int, patience: int
+    best: BestIterate, stopping: bool, iterations: int, window: int, patience: int
 ) -> RestorationOutcome:
     """What was selected, why, and how it ended, in words."""
-    step = [int(k) for k in kept.step]
+    step = [int(k) for k in best.step]
     if not stopping:
-        why = [f"the least objective of {kept.seen} steps"] * len(step)
-        end = f"all {kept.seen} steps were made" if not kept.interrupted else ""
+        why = [f"the least objective of {best.seen} steps"] * len(step)
+        end = f"all {best.seen} steps were made" if not best.interrupted else ""
     else:
-        assert kept.done is not None
-        over = [bool(done) for done in kept.done]
+        assert best.done is not None
+        over = [bool(done) for done in best.done]
         why = [
             f"least variance of a window of {window} steps, not lower for {patience} more"
             if done
             else f"least variance of a window of {window} steps so far"
-            if kept.seen >= window
-            else f"the last of {kept.seen} steps: fewer than the window of {window}"
+            if best.seen >= window
+            else f"the last of {best.seen} steps: fewer than the window of {window}"
             for done in over
         ]
         end = f"{sum(over)} of {len(over)} images had stopped by themselves"
-        if not all(over) and not kept.interrupted:
+        if not all(over) and not best.interrupted:
             end += f"; iterations={iterations} ended the others: raise it to let them go on"
-    status = f"Interrupted after {kept.seen} steps" if kept.interrupted else f"{kept.seen} steps"
+    status = f"Interrupted after {best.seen} steps" if best.interrupted else f"{best.seen} steps"
     return RestorationOutcome(
-        kept.image,
-        kept.seed,
-        kept.unknowns,
-        kept.step,
-        why,
-        f"{status}{'; ' if end else ''}{end}.",
-        kept.interrupted,
+        image=best.image,
+        seed=best.seed,
+        unknowns=best.unknowns,
+        chosen=best.step,
+        why=why,
+        status=f"{status}{'; ' if end else ''}{end}.",
+        interrupted=best.interrupted,
     )

@@ -43,7 +43,7 @@ def warm_image(task: RestorationTask, start: str | Tensor) -> tuple[Tensor, Tens
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored.
     start : "auto", "pnp", "norm", "level", "best", "smooth" or torch.Tensor
         How x̂ is made, or x̂ itself. "auto" is "pnp" where the prior has a denoiser, and "best"
@@ -59,8 +59,8 @@ def warm_image(task: RestorationTask, start: str | Tensor) -> tuple[Tensor, Tens
     if start == "smooth":
         return rough(task), unknowns
     if start not in STARTS:
-        known = ", ".join(map(repr, STARTS))
-        raise DataError(f"warm_from={start!r} is not known: say {known} or give images")
+        names = ", ".join(map(repr, STARTS))
+        raise DataError(f"warm_from={start!r} is not known: say {names} or give images")
     if not hasattr(task.prior, "denoise"):
         raise KindError(
             f"warm_from={start!r} needs a denoiser, and {type(task.prior).__name__} has no "
@@ -74,12 +74,12 @@ def warm_image(task: RestorationTask, start: str | Tensor) -> tuple[Tensor, Tens
     # steps of the start are told as they are made; the history is the search's own
     apart = replace(task, watch=IterateHistory(callback=task.watch.callback))
     if start == "pnp":
-        found = pnp(apart)
+        outcome = pnp(apart)
     else:
         asked = RULES if start == "best" else (start,)
         means = [dps(apart, samples=SAMPLES, iterations=STEPS, rule=rule) for rule in asked]
-        found = _better(task, *means) if start == "best" else means[0]
-    return found.image.detach(), found.unknowns
+        outcome = _better(task, *means) if start == "best" else means[0]
+    return outcome.image.detach(), outcome.unknowns
 
 
 def named(task: RestorationTask, start: str) -> str:

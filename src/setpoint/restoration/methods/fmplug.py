@@ -96,16 +96,16 @@ class WarmSearch(SeedSearch):
 
     def answer(self, v: Tensor, images: Tensor, residual: Tensor, bound: Tensor | None) -> Answer:
         """The copies' answer, averaged with x̂ where that explains y."""
-        made = super().answer(v, images, residual, bound)
+        answer = super().answer(v, images, residual, bound)
         if not self.share:
-            return made
-        both = torch.lerp(made.image, self.warm, self.share)
-        of_both = self.task.forward.residual(both, self.task.y, made.unknowns)
-        limit = made.residual if bound is None else torch.maximum(made.residual, bound)
-        holds = (of_both <= WORSE * limit) & ~made.alone
-        image = torch.where(column(holds, both), both, made.image)
-        least = torch.where(holds, of_both, made.residual)
-        return replace(made, image=image, residual=least, mixed=holds)
+            return answer
+        both = torch.lerp(answer.image, self.warm, self.share)
+        of_both = self.task.forward.residual(both, self.task.y, answer.unknowns)
+        limit = answer.residual if bound is None else torch.maximum(answer.residual, bound)
+        holds = (of_both <= WORSE * limit) & ~answer.alone
+        image = torch.where(column(holds, both), both, answer.image)
+        least = torch.where(holds, of_both, answer.residual)
+        return replace(answer, image=image, residual=least, mixed=holds)
 
 
 def fmplug(
@@ -129,7 +129,7 @@ def fmplug(
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored; its prior has ``carry``, as flows and diffusion models do.
     copies : int
         Seeds searched from for each image; the image is their mean.
@@ -157,7 +157,7 @@ def fmplug(
     number("learning_rate", learning_rate, 0, open_low=True)
     if optimiser == "adam":
         search = WarmSearch(task, copies, time, warm_from, share, "project")
-        kept = descend(
+        best = descend(
             search,
             search.start(search.pairs()),
             lambda v, image, residual: residual,
@@ -167,7 +167,7 @@ def fmplug(
             shared=search.shared(),
             decay=not stopping,
         )
-        return describe(kept, bool(stopping), steps, window, patience)
+        return describe(best, bool(stopping), steps, window, patience)
     search = WarmSearch(task, copies, time, warm_from, share, None)
     anchors = search.pairs()
     flat = anchors.flatten(1)

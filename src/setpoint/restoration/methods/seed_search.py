@@ -1,4 +1,4 @@
-"""What is searched over: seeds, and the operator's unknowns beside them.
+"""Variables of the search: seeds, and the operator's unknowns beside them.
 
 A row of the search is v = (z, s·u): a seed z and, where the operator is blind, its unknowns u in
 units s that make a step in them worth one in z. Several copies of the batch are searched at once,
@@ -71,7 +71,7 @@ class SeedSearch:
 
     Parameters
     ----------
-    task : Task
+    task : RestorationTask
         What is restored.
     copies : int
         How often each image is searched for.

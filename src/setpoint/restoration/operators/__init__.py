@@ -1,4 +1,4 @@
-"""What was done to the images: operators A, any callable (B, C, H, W) -> (B, …).
+"""Operators A by which images were measured: any callable (B, C, H, W) -> (B, …).
 
 Ours say more of themselves: ``linear``, and then ``adjoint(v, shape)``; ``output``, ``"image"``
 where y lies in the range of the images up to noise; ``range`` where they depend on it; and

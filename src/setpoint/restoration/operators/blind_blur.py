@@ -67,8 +67,8 @@ class BlindBlur:
         side = read_side(self.size)
         read_boundary(self.boundary)
         if self.start not in STARTS:
-            known = did_you_mean(self.start, STARTS, "take 'gaussian' or 'flat'")
-            raise DataError(f"the start {self.start!r} of a blind blur is not known; {known}")
+            hint = did_you_mean(self.start, STARTS, "take 'gaussian' or 'flat'")
+            raise DataError(f"the start {self.start!r} of a blind blur is not known; {hint}")
         wide = side / 4 if self.spread is None else read_number(self.spread, "spread")
         far = (torch.arange(side, dtype=torch.float64) - side // 2) ** 2
         # The logarithm itself, not that of a sampled Gaussian, which may round to 0 far out.

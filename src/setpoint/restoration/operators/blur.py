@@ -169,9 +169,9 @@ def _check_reach(side: int, height: int, width: int) -> None:
 def read_boundary(boundary: Any) -> str:
     """One of :data:`BOUNDARIES`, or a sentence."""
     if boundary not in BOUNDARIES:
-        known = f"take one of {', '.join(map(repr, BOUNDARIES))}"
+        hint = f"take one of {', '.join(map(repr, BOUNDARIES))}"
         raise DataError(
-            f"boundary {boundary!r} is not known; {did_you_mean(boundary, BOUNDARIES, known)}"
+            f"boundary {boundary!r} is not known; {did_you_mean(boundary, BOUNDARIES, hint)}"
         )
     return boundary
 

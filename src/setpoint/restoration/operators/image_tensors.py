@@ -1,4 +1,4 @@
-"""What every operator of ours asks of the images it is given, and where it keeps its tensors."""
+"""Checks of image tensors that all operators share, and constants on every device."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ def mask_of_parts(mask: Tensor, y: Tensor) -> Tensor:
 
 def as_floats(name: str, images: Any) -> Tensor:
     """Images as a tensor, or a sentence where their numbers do not say their range."""
-    given = torch.as_tensor(images)
-    if not given.is_floating_point():
+    tensor = torch.as_tensor(images)
+    if not tensor.is_floating_point():
         raise KindError(
-            f"{name} holds {given.dtype}, and its range cannot be known from that; give floats in "
+            f"{name} holds {tensor.dtype}, and its range cannot be known from that; give floats in "
             f"the range of the prior's images, such as {name.split()[-1]}.float() / 255"
         )
-    return given
+    return tensor

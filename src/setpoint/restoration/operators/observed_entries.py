@@ -1,4 +1,4 @@
-"""Which entries of y an operator lets depend on the image, found by trying.
+"""Entries of y that depend on the image, found by trying the operator.
 
     hidden(i)  ⟺  A(dark)_i = A(bright)_i = A(drawn)_i      exactly, to the last bit
 
@@ -44,9 +44,9 @@ def observed_entries(
     >>> observed_entries(lambda x: x, torch.zeros(1, 1, 1, 2), (1, 1, 2)) is None
     True
     """
-    said = getattr(operator, "observed", None)
-    if isinstance(said, Tensor):
-        return mask_of_parts(said.to(y.device) != 0, y)
+    declared = getattr(operator, "observed", None)
+    if isinstance(declared, Tensor):
+        return mask_of_parts(declared.to(y.device) != 0, y)
     low, high = range if math.isfinite(range[1] - range[0]) else (0.0, 1.0)
     kind = y.real.dtype
     drawn = torch.rand((len(y), *shape), generator=stream(3, "probe")).to(y.device, kind)

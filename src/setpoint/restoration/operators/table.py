@@ -151,29 +151,30 @@ def as_operator(
     name, _, rest = operator.strip().partition(":")
     row = OPERATORS.get(name.strip().lower())
     if row is None:
-        known = f"the operators are {listing((r.usage for r in OPERATORS.values()), 20)}"
+        hint = f"the operators are {listing((r.usage for r in OPERATORS.values()), 20)}"
         raise DataError(
-            f"operator {operator!r} is not known; {did_you_mean(name, OPERATORS, known)}"
+            f"operator {operator!r} is not known; {did_you_mean(name, OPERATORS, hint)}"
         )
     if len(tuple(shape)) != 3:
         raise DataError(f"shape is that of one image, (C, H, W); got {tuple(shape)}")
     numbers = _numbers(operator, rest, row)
     channels, height, width = (int(side) for side in shape)
     setting = OperatorSetting((channels, height, width), seed, batch, read_range(range))
-    made = row.make(numbers, setting)
+    built = row.make(numbers, setting)
     blank = torch.full((batch or 1, *setting.shape), setting.range[0])
-    known = (made.unknowns(len(blank), blank),) if isinstance(made, BlindBlur) else ()
-    made(blank, *known)  # what does not fit the images says so here
-    return made
+    blind = isinstance(built, BlindBlur)
+    unknowns = (built.unknowns(len(blank), blank),) if blind else ()
+    built(blank, *unknowns)  # what does not fit the images says so here
+    return built
 
 
 def _as_callable(operator: Any) -> Any:
     if is_physics(operator):
         return Physics(operator)
     if isinstance(operator, type) or not callable(operator):
-        made = " (a class: make one of it)" if isinstance(operator, type) else ""
+        hint = " (a class: make one of it)" if isinstance(operator, type) else ""
         raise KindError(
-            f"operator is {operator!r}{made}; give a name such as 'inpaint:0.7', or a function "
+            f"operator is {operator!r}{hint}; give a name such as 'inpaint:0.7', or a function "
             "that takes images (B, C, H, W) and gives what is measured of them"
         )
     return operator

@@ -72,13 +72,13 @@ def read_folder(
     shape, whole = _checked(config, place)
     planned = _scheduler(folder, place)
     table = alpha_bar(planned, folder)
-    said = planned.get("prediction_type", "epsilon")
-    if said not in PREDICTIONS:
+    prediction = planned.get("prediction_type", "epsilon")
+    if prediction not in PREDICTIONS:
         raise FileError(
-            f'the scheduler in "{folder}" has prediction_type {said!r}; known are '
+            f'the scheduler in "{folder}" has prediction_type {prediction!r}; known are '
             f"{', '.join(PREDICTIONS)}."
         )
-    if said == "epsilon" and float(table[-1]) == 0:
+    if prediction == "epsilon" and float(table[-1]) == 0:
         raise FileError(
             f'the schedule in "{folder}" ends without signal (rescale_betas_zero_snr), where the '
             "noise that the network predicts says nothing of the image: not usable as a prior."
@@ -90,7 +90,7 @@ def read_folder(
         shape=shape,
         range=range,
         alpha_bar=table.to(device),
-        prediction=PREDICTIONS[said],
+        prediction=PREDICTIONS[prediction],
         steps=steps,
         spacing=spacing,
         clip=clip,
@@ -181,12 +181,12 @@ def _scheduler(folder: Path, place: Path) -> dict[str, Any]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(f'cannot read "{path}": {error}.') from error
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise FileError(f'"{path}" is not a configuration of diffusers: an object is needed.')
-    return found
+    return data
 
 
 def _model(place: Path, dtype: torch.dtype) -> nn.Module:

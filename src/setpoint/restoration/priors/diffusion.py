@@ -103,8 +103,8 @@ class DiffusionPrior(Scaled):
             clean, noise = self.clean(x, now)
             if after is None:
                 return self.to_image(clean)
-            kept = self.levels[after]
-            x = kept**0.5 * clean + (1 - kept) ** 0.5 * noise
+            alpha = self.levels[after]
+            x = alpha**0.5 * clean + (1 - alpha) ** 0.5 * noise
         raise AssertionError("a prior has at least one step")
 
     def carry(self, x: Tensor, t: Tensor) -> Tensor:
@@ -124,8 +124,8 @@ class DiffusionPrior(Scaled):
         now = column(t, x)
         for _ in range(self.steps):
             size = (now**2 + (1 - now) ** 2).sqrt()
-            kept = (now / size) ** 2
-            clean = self._clean(x / size, self._time(kept.flatten()), kept)
+            alpha = (now / size) ** 2
+            clean = self._clean(x / size, self._time(alpha.flatten()), alpha)
             x = x + stride * (clean - x) / (1 - now)
             now = now + stride
         return self.to_image(x.clamp(-1, 1) if self.clip else x)
@@ -142,8 +142,8 @@ class DiffusionPrior(Scaled):
         """
         if isinstance(t, int):
             t = torch.full((len(x),), t, device=x.device)
-        kept = column(self.alpha_bar[t].to(x.dtype), x)
-        return self._said(x, t.to(x.dtype) / self.T, kept)
+        alpha = column(self.alpha_bar[t].to(x.dtype), x)
+        return self._said(x, t.to(x.dtype) / self.T, alpha)
 
     def denoise(self, x: Tensor, sigma: float | Tensor) -> Tensor:
         """E[clean | x = clean + sigma · noise], all in the units of the image.
@@ -151,29 +151,29 @@ class DiffusionPrior(Scaled):
         √ᾱ x is at the time whose ᾱ is 1/(1 + σ²), found between the schedule's times.
         """
         spread = self.units(sigma, x)
-        kept = 1 / (1 + spread**2)
-        clean, _ = self._said(self.from_image(x) * kept.sqrt(), self._time(kept.flatten()), kept)
+        alpha = 1 / (1 + spread**2)
+        clean, _ = self._said(self.from_image(x) * alpha.sqrt(), self._time(alpha.flatten()), alpha)
         return self.to_image(clean)
 
-    def _said(self, x: Tensor, time: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-        clean = self._clean(x, time, kept)
+    def _said(self, x: Tensor, time: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
+        clean = self._clean(x, time, alpha)
         if self.clip:
             clean = clean.clamp(-1, 1)
-        return clean, (x - kept.sqrt() * clean) / (1 - kept).sqrt()
+        return clean, (x - alpha.sqrt() * clean) / (1 - alpha).sqrt()
 
-    def _clean(self, x: Tensor, time: Tensor, kept: Tensor) -> Tensor:
+    def _clean(self, x: Tensor, time: Tensor, alpha: Tensor) -> Tensor:
         """x̂_0 as the network has it, not clipped."""
-        said = self.network(x, time)
-        signal, noise = kept.sqrt(), (1 - kept).sqrt()
+        prediction = self.network(x, time)
+        signal, noise = alpha.sqrt(), (1 - alpha).sqrt()
         if self.prediction == "v":
-            return signal * x - noise * said
-        return (x - noise * said) / signal if self.prediction == "epsilon" else said
+            return signal * x - noise * prediction
+        return (x - noise * prediction) / signal if self.prediction == "epsilon" else prediction
 
-    def _time(self, kept: Tensor) -> Tensor:
+    def _time(self, alpha: Tensor) -> Tensor:
         """The fraction t/T at which the schedule has that ᾱ, linear in log(1 − ᾱ)."""
         table = (1 - self.alpha_bar).log()
-        wanted = (1 - kept.double()).clamp(min=1e-12).log()
+        wanted = (1 - alpha.double()).clamp(min=1e-12).log()
         high = torch.searchsorted(table, wanted).clamp(1, self.T - 1)
         low = high - 1
         part = (wanted - table[low]) / (table[high] - table[low])
-        return ((low + part.clamp(0, 1)) / self.T).to(kept.dtype)
+        return ((low + part.clamp(0, 1)) / self.T).to(alpha.dtype)

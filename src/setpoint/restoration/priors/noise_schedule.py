@@ -1,4 +1,4 @@
-"""How much of the image is left at each time of a diffusion: ᾱ_t, t = 0 … T − 1.
+"""Noise schedule of a diffusion: ᾱ_t, what is left of the image at t = 0 … T − 1.
 
 x_t = √ᾱ_t x_0 + √(1 − ᾱ_t) ε, ε ~ N(0, I).
 """

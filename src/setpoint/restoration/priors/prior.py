@@ -1,4 +1,4 @@
-"""What a prior is: x = prior(z), with z ~ N(0, I) and x an image of a declared value range."""
+"""Prior: x = prior(z), with z ~ N(0, I) and x an image of a declared value range."""
 
 from __future__ import annotations
 

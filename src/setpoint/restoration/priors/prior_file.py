@@ -106,9 +106,9 @@ def read_prior(
         if words.get("kind") != "diffusion":
             raise _broken(path, f"its kind is {words.get('kind')!r}, not diffusion or flow")
         table = _levels(json.loads(words["schedule"])).to(device)
-        said = words["prediction"]
+        prediction = words["prediction"]
         return DiffusionPrior(
-            network, shape=shape, range=limits, alpha_bar=table, prediction=said, **sampler
+            network, shape=shape, range=limits, alpha_bar=table, prediction=prediction, **sampler
         )
     except (KeyError, TypeError, DataError, json.JSONDecodeError) as error:
         raise _broken(path, f"its description cannot be used ({error})") from error
@@ -135,17 +135,17 @@ def _sampler(prior: DiffusionPrior | FlowPrior) -> dict[str, Any]:
 
 def _schedule(levels: list[float]) -> dict[str, Any]:
     """By its name where it has one, else as the numbers themselves."""
-    given = torch.tensor(levels, dtype=torch.float64)
+    levels_read = torch.tensor(levels, dtype=torch.float64)
     for name, make in SCHEDULES.items():
-        if torch.allclose(make(len(levels)), given, rtol=1e-6, atol=1e-9):
+        if torch.allclose(make(len(levels)), levels_read, rtol=1e-6, atol=1e-9):
             return {"name": name, "T": len(levels)}
     return {"alpha_bar": levels}
 
 
-def _levels(said: dict[str, Any]) -> Tensor:
-    if "alpha_bar" in said:
-        return torch.tensor(said["alpha_bar"], dtype=torch.float64)
-    return schedule(said["name"], int(said["T"]))
+def _levels(record: dict[str, Any]) -> Tensor:
+    if "alpha_bar" in record:
+        return torch.tensor(record["alpha_bar"], dtype=torch.float64)
+    return schedule(record["name"], int(record["T"]))
 
 
 def _card(card: Mapping[str, Any] | None) -> str:

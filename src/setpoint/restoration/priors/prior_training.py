@@ -53,7 +53,7 @@ class PriorTrainingProgress(Progress):
     """
 
     done: int
-    total: int
+    total: int  # pyright: ignore[reportGeneralTypeIssues]  # by keyword, so the order is free
     loss: float
     seconds: float
     rate: float
@@ -156,7 +156,16 @@ def train_prior(
         table = (cosine(1000) if alpha_bar is None else alpha_bar).to(place, torch.float64)
     drawn = _batches(data, table, batch, seed, augment)
     learner = _Learner(model, table, drawn, learning_rate, graph)
-    _run(learner, steps, batch, learning_rate, warmup, ema, callback, max(1, every))
+    _run(
+        learner=learner,
+        steps=steps,
+        batch=batch,
+        learning_rate=learning_rate,
+        warmup=warmup,
+        ema=ema,
+        callback=callback,
+        every=max(1, every),
+    )
     learner.keep_average()
     if table is None:
         return FlowPrior(model, shape=shape, range=range)
@@ -254,8 +263,8 @@ class _Learner:
             point, target = signal * clean + spread * noise, signal * noise - spread * clean
             moment = time / len(self.alpha_bar)
         with torch.autocast(point.device.type, dtype=torch.bfloat16, enabled=self.cuda):
-            found = self.network(point, moment)
-        return (found.float() - target).square().mean()
+            prediction = self.network(point, moment)
+        return (prediction.float() - target).square().mean()
 
     def descend(self, clean: Tensor, noise: Tensor, time: Tensor) -> None:
         """One step, without a word to the host."""
@@ -277,8 +286,8 @@ class _Learner:
         if not self.graph:
             self.descend(*batch)
         else:
-            for held, new in zip(self.held, batch, strict=True):
-                held.copy_(new)
+            for buffer, new in zip(self.held, batch, strict=True):
+                buffer.copy_(new)
             self._replay(number)
         with torch.no_grad():
             get_ema_multi_avg_fn(past)(self.average, self.weights, None)

@@ -52,26 +52,30 @@ class UNet(nn.Module):
             "attention": list(attention),
             "size": size,
         }
-        told = 4 * width
+        embedding = 4 * width
         self.width = width
-        self.time = nn.Sequential(nn.Linear(width, told), nn.SiLU(), nn.Linear(told, told))
+        self.time = nn.Sequential(
+            nn.Linear(width, embedding), nn.SiLU(), nn.Linear(embedding, embedding)
+        )
         self.first = nn.Conv2d(channels, width, 3, padding=1)
         widths = [width * multiplier for multiplier in multipliers]
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
         skips, now, side = [width], width, size
         for level, wide in enumerate(widths):
             for _ in range(blocks):
-                self.down.append(Stage(now, wide, told, side in attention))
+                self.down.append(Stage(now, wide, embedding, side in attention))
                 now = wide
                 skips.append(now)
             if level < len(widths) - 1:
                 self.down.append(Smaller(now))
                 side //= 2
                 skips.append(now)
-        self.middle = nn.ModuleList([Stage(now, now, told, True), Stage(now, now, told, False)])
+        self.middle = nn.ModuleList(
+            [Stage(now, now, embedding, True), Stage(now, now, embedding, False)]
+        )
         for level, wide in reversed(list(enumerate(widths))):
             for _ in range(blocks + 1):
-                self.up.append(Stage(now + skips.pop(), wide, told, side in attention))
+                self.up.append(Stage(now + skips.pop(), wide, embedding, side in attention))
                 now = wide
             if level:
                 self.up.append(Larger(now))
@@ -82,38 +86,38 @@ class UNet(nn.Module):
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """(B, C, H, W), (B,) -> (B, C, H, W)."""
-        told = self.time(waves(t, self.width).to(x.dtype))
+        embedding = self.time(waves(t, self.width).to(x.dtype))
         h = self.first(x)
         skips = [h]
         for part in self.down:
-            h = part(h, told)
+            h = part(h, embedding)
             skips.append(h)
         for part in self.middle:
-            h = part(h, told)
+            h = part(h, embedding)
         for part in self.up:
             if isinstance(part, Stage):
                 h = torch.cat([h, skips.pop()], dim=1)
-            h = part(h, told)
+            h = part(h, embedding)
         return self.last(F.silu(self.norm(h)))
 
 
 class Stage(nn.Module):
     """A residual block and, where asked for, self-attention over the pixels."""
 
-    def __init__(self, inward: int, outward: int, told: int, attends: bool) -> None:
+    def __init__(self, inward: int, outward: int, embedding: int, attends: bool) -> None:
         super().__init__()
         self.norm1, self.norm2 = norm(inward), norm(outward)
         self.conv1 = nn.Conv2d(inward, outward, 3, padding=1)
         self.conv2 = nn.Conv2d(outward, outward, 3, padding=1)
-        self.time = nn.Linear(told, 2 * outward)
+        self.time = nn.Linear(embedding, 2 * outward)
         self.skip = nn.Conv2d(inward, outward, 1) if inward != outward else nn.Identity()
         self.attention = Attention(outward) if attends else nn.Identity()
         silence(self.conv2)
 
-    def forward(self, x: Tensor, told: Tensor) -> Tensor:
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """Scale and shift by the time, add to what came in."""
         h = self.conv1(F.silu(self.norm1(x)))
-        scale, shift = self.time(F.silu(told))[:, :, None, None].chunk(2, dim=1)
+        scale, shift = self.time(F.silu(embedding))[:, :, None, None].chunk(2, dim=1)
         h = self.conv2(F.silu(self.norm2(h) * (1 + scale) + shift))
         return self.attention(self.skip(x) + h)
 
@@ -145,7 +149,7 @@ class Smaller(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(wide, wide, 3, stride=2, padding=1)
 
-    def forward(self, x: Tensor, told: Tensor) -> Tensor:
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """The time is not needed."""
         return self.conv(x)
 
@@ -157,7 +161,7 @@ class Larger(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(wide, wide, 3, padding=1)
 
-    def forward(self, x: Tensor, told: Tensor) -> Tensor:
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """The time is not needed."""
         return self.conv(F.interpolate(x, scale_factor=2.0, mode="nearest"))
 

@@ -1,4 +1,4 @@
-"""What is given, checked once: clips, operator, flow, options."""
+"""Input of a video restoration, checked once: clips, operator, flow, options."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _fits(y: Tensor, operator: Any, prior: Prior) -> bool:
     try:
         forward = Forward(operator, y)
         with torch.no_grad():
-            made = forward(image, forward.start(len(y), y))
-        return made.shape == y.shape
+            measured = forward(image, forward.start(len(y), y))
+        return measured.shape == y.shape
     except Exception:  # an operator of the user's may raise anything where the size is wrong
         return False
 
@@ -97,16 +97,16 @@ def flow_of(
     return flow, None, valid.to(device=rows.device, dtype=torch.bool)
 
 
-def _sized(name: str, given: Tensor, wanted: tuple[int, ...]) -> Tensor:
+def _sized(name: str, tensor: Tensor, wanted: tuple[int, ...]) -> Tensor:
     """Of that size, or of that size without the first, then for all clips."""
-    if tuple(given.shape) == wanted[1:]:
-        given = given.expand(wanted)
-    if tuple(given.shape) != wanted:
+    if tuple(tensor.shape) == wanted[1:]:
+        tensor = tensor.expand(wanted)
+    if tuple(tensor.shape) != wanted:
         raise DataError(
-            f"{name} is {tuple(given.shape)}; wanted {wanted} or, for every clip alike, "
+            f"{name} is {tuple(tensor.shape)}; wanted {wanted} or, for every clip alike, "
             f"{wanted[1:]}: one between each frame and the next."
         )
-    return given
+    return tensor
 
 
 def plan_of(plan: FramePlan, rank: int) -> FramePlan:

@@ -116,7 +116,7 @@ def search(
     watch : Watch
         Is told every iterate.
     """
-    kept, stop = BestFrames(motion=motion), WindowedVariance(plan.window, plan.patience)
+    best, stop = BestFrames(motion=motion), WindowedVariance(plan.window, plan.patience)
     count = plan.starts * len(y)
     unknowns = forward.start(count, y)  # one for all frames of a clip, or one for all clips
     watch.steps = plan.iterations
@@ -132,18 +132,18 @@ def search(
             z, slack = seeds()  # (S N, T, d), (S N,)
             video, gaps = _measured(y, forward, prior, z, rows, unknowns)
             if estimate is not None and plan.refines(step):
-                kept.motion = refined(kept.motion, video.detach(), estimate, plan.smoothing)
+                best.motion = refined(best.motion, video.detach(), estimate, plan.smoothing)
             warping = gaps.new_zeros(count)
-            if kept.motion is not None:
-                warping = discrepancy(video, kept.motion.forward, kept.motion.valid)
+            if best.motion is not None:
+                warping = discrepancy(video, best.motion.forward, best.motion.valid)
             fit = gaps.mean(1)
             loss = fit + plan.pixel_at(step) * warping + plan.slack * slack  # (S N,)
             if step == begin:
                 stop = WindowedVariance(plan.window, plan.patience)
             # before the first full window the newest iterate is the best there is
             better = stop.update(step, video) | (stop.best_step < 0)
-            kept.step = step
-            kept.take(better, loss=loss, frames=video, seeds=z, residual=gaps, unknowns=unknowns)
+            best.step = step
+            best.take(better, loss=loss, frames=video, seeds=z, residual=gaps, unknowns=unknowns)
             more = {"warping": warping, "slack": slack, "variance": stop.variance}
             watch(step, video, loss, fit, **more)
             if step % LOOK == LOOK - 1 and _over(stop, loss, step) and step >= begin:
@@ -155,10 +155,10 @@ def search(
             adam.step()
             seeds.settle()
     except KeyboardInterrupt:
-        if kept.frames is None:
+        if best.frames is None:
             raise
-        kept.interrupted = True
-    return kept, stop
+        best.interrupted = True
+    return best, stop
 
 
 def _measured(

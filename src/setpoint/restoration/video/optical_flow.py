@@ -59,29 +59,31 @@ class Motion:
         return Motion(*(x if x is None else torch.cat([x] * times) for x in parts))  # type: ignore[arg-type]
 
 
-def motion(forward: Tensor, backward: Tensor | None, given: Tensor | None = None) -> Motion:
+def motion(forward: Tensor, backward: Tensor | None, mask: Tensor | None = None) -> Motion:
     """Flows with the pixels that count."""
     valid = inside(forward)
     if backward is not None:
         valid = valid & consistent(forward, backward)
-    if given is not None:
-        valid = valid & given
-    return Motion(forward, backward, valid, given)
+    if mask is not None:
+        valid = valid & mask
+    return Motion(forward, backward, valid, mask)
 
 
 @torch.no_grad()
-def refined(held: Motion | None, frames: Tensor, estimate: Estimator, smoothing: float) -> Motion:
+def refined(
+    current: Motion | None, frames: Tensor, estimate: Estimator, smoothing: float
+) -> Motion:
     """The flow estimated anew from frames (N, T, C, H, W), smoothed with what was held."""
     here, there = frames[:, :-1].flatten(0, 1), frames[:, 1:].flatten(0, 1)
     clips, pairs = len(frames), frames.shape[1] - 1
     forward = _estimated(estimate, here, there).unflatten(0, (clips, pairs))
     backward = _estimated(estimate, there, here).unflatten(0, (clips, pairs))
-    if held is None:
+    if current is None:
         return motion(forward, backward)
-    forward = torch.lerp(forward, held.forward, smoothing)
-    if held.backward is not None:
-        backward = torch.lerp(backward, held.backward, smoothing)
-    return motion(forward, backward, held.given)
+    forward = torch.lerp(forward, current.forward, smoothing)
+    if current.backward is not None:
+        backward = torch.lerp(backward, current.backward, smoothing)
+    return motion(forward, backward, current.given)
 
 
 def opencv_flow(here: Tensor, there: Tensor, range: tuple[float, float], kind: str) -> Tensor:
@@ -111,10 +113,10 @@ def opencv_flow(here: Tensor, there: Tensor, range: tuple[float, float], kind: s
     for row, (a, b) in enumerate(zip(first, second, strict=True)):
         a, b = (cv2.resize(x, size, interpolation=cv2.INTER_CUBIC) for x in (a, b))
         if search is not None:
-            found = search.calc(a, b, None)
+            flow = search.calc(a, b, None)
         else:
-            found = cv2.calcOpticalFlowFarneback(a, b, None, 0.5, 3, 15, 3, 5, 1.2, 0)
-        flows[row] = cv2.resize(found, (wide, high), interpolation=cv2.INTER_AREA) / enlarged
+            flow = cv2.calcOpticalFlowFarneback(a, b, None, 0.5, 3, 15, 3, 5, 1.2, 0)
+        flows[row] = cv2.resize(flow, (wide, high), interpolation=cv2.INTER_AREA) / enlarged
     return torch.from_numpy(flows).permute(0, 3, 1, 2).to(here)
 
 

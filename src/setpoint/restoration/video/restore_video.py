@@ -207,25 +207,25 @@ def restore_video(
         refine = 0 if isinstance(flow, Tensor) or not pixel else 25
     plan = plan_of(
         FramePlan(
-            weight,
-            slack or 0.0,
-            iterations,
-            rate,
-            window,
-            patience,
-            warmup,
-            refine,
-            smoothing,
-            starts,
+            pixel=weight,
+            slack=slack or 0.0,
+            iterations=iterations,
+            rate=rate,
+            window=window,
+            patience=patience,
+            warmup=warmup,
+            refine=refine,
+            smoothing=smoothing,
+            starts=starts,
         ),
         rank,
     )
     rows, forward, single = clips_of(y, operator, prior, seed)  # (N, T, ...)
-    held, estimate = None, None
+    current, estimate = None, None
     if pixel and isinstance(flow, Tensor):
-        held = motion(*flow_of(flow, valid, rows, prior)).repeated(starts)
-    if pixel and (held is None or plan.refine):
-        if held is None and not plan.refine:
+        current = motion(*flow_of(flow, valid, rows, prior)).repeated(starts)
+    if pixel and (current is None or plan.refine):
+        if current is None and not plan.refine:
             raise DataError("refine=0 and no flow given: there is nothing to warp with.")
         named = "opencv" if flow is None or isinstance(flow, Tensor) else flow
         estimate = as_estimator(named, prior.range)
@@ -240,8 +240,8 @@ def restore_video(
         like=rows,
     )
     watch = IterateHistory(trail, callback)
-    found, stop = search(
-        rows, forward, prior, seeds, plan, motion=held, estimate=estimate, watch=watch
+    best, stop = search(
+        rows, forward, prior, seeds, plan, motion=current, estimate=estimate, watch=watch
     )
     settings = {
         **asdict(plan),
@@ -253,7 +253,7 @@ def restore_video(
     }
     if not pixel:
         settings["pixel"] = 0.0
-    record = _record(found, stop, watch, plan, prior, single)
+    record = _record(best, stop, watch, plan, prior, single)
     return replace(record, settings=settings, seconds=time.perf_counter() - began)
 
 
@@ -281,7 +281,7 @@ def _record(
 
     best = stop.best_step[rows].cpu()
     chosen = torch.where(best < 0, found.step, best)
-    held = found.motion
+    current = found.motion
     trail, trail_steps = watch.images()
     seeds = found.seeds.reshape(*found.seeds.shape[:2], *prior.seed_shape)
     return RestoredVideo(
@@ -290,8 +290,8 @@ def _record(
         chosen=chosen,
         why=tuple(_why(int(b), plan) for b in best),
         residual=given(found.residual).sqrt(),
-        flow=None if held is None else given(held.forward),
-        valid=None if held is None else given(held.valid),
+        flow=None if current is None else given(current.forward),
+        valid=None if current is None else given(current.valid),
         history={name: values[:, rows].cpu() for name, values in watch.history().items()},
         trail=None if trail is None else trail[:, rows],
         trail_steps=trail_steps,
@@ -309,11 +309,11 @@ def _why(best: int, plan: FramePlan) -> str:
     return f"the window of {plan.window} iterates that ends at {best} varies least{of}"
 
 
-def _status(found: BestFrames, stop: WindowedVariance, plan: FramePlan) -> str:
+def _status(best: BestFrames, stop: WindowedVariance, plan: FramePlan) -> str:
     done, clips = int(stop.done.sum()), len(stop.done)
     what = "clips" if plan.starts == 1 else f"descents, {plan.starts} a clip,"
-    if found.interrupted:
-        return f"Interrupted at iteration {found.step}; the best so far is given."
+    if best.interrupted:
+        return f"Interrupted at iteration {best.step}; the best so far is given."
     if done == clips:
-        return f"Stopped at iteration {found.step}: no clip has varied less for {plan.patience}."
-    return f"Ended after the {found.step + 1} iterations allowed; {done} of {clips} {what} done."
+        return f"Stopped at iteration {best.step}: no clip has varied less for {plan.patience}."
+    return f"Ended after the {best.step + 1} iterations allowed; {done} of {clips} {what} done."

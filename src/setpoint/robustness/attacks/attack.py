@@ -1,4 +1,4 @@
-"""What an attack is to an evaluation: a name, and a call that gives points for some images."""
+"""Attack of an evaluation: a name, and a call that gives points for some images."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def points_of(answer: Any, images: int) -> list[AttackResult | Tensor]:
 
     Parameters
     ----------
-    answer : Tensor, Found, or a list or tuple of them
+    answer : Tensor, AttackResult, or a list or tuple of them
     images : int
         How many there were.
     """

@@ -1,4 +1,4 @@
-"""What an attack makes large: how far an image is on the wrong side.
+"""Losses that an attack makes large: how far an image is on the wrong side.
 
     margin(z, y)        = max_{j ≠ y} z_j − z_y              ≥ 0: misclassified (untargeted)
     target_margin(z, t) = z_t − max_{j ≠ t} z_j              ≥ 0: classified as t (targeted)

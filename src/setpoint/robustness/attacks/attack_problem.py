@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint._core.errors import DataError, KindError
+from setpoint._core.errors import Argument, DataError, KindError
 from setpoint._core.options import is_real
 from setpoint.robustness.attacks.attack_losses import margin
 from setpoint.robustness.attacks.model_probe import BATCH, Model, Probe
@@ -55,8 +55,8 @@ class AttackRows:
 
     def inside(self, moves: Tensor) -> Tensor:
         """The moves after clipping to the box and rounding: what the image really changes by."""
-        kept = torch.minimum(torch.maximum(moves, self.low), self.high)
-        return (self.clean + kept) - self.clean
+        clipped = torch.minimum(torch.maximum(moves, self.low), self.high)
+        return (self.clean + clipped) - self.clean
 
     def against(self, rivals: Tensor) -> AttackRows:
         """Each row once for every rival: (R,) rows and (R, k) rivals -> (R·k,) rows, in order."""
@@ -79,7 +79,7 @@ class Posed:
 
     Attributes
     ----------
-    rows : Rows
+    rows : AttackRows
         One row an image, no rival named.
     logits : Tensor (B, K)
         Of the clean images.
@@ -174,15 +174,15 @@ def _images(x: Tensor) -> Tensor:
     return x.detach()
 
 
-def _labels(name: str, given: Tensor | int, x: Tensor) -> Tensor:
-    if isinstance(given, int) and not isinstance(given, bool):
-        given = torch.full((len(x),), given)
-    if not isinstance(given, Tensor) or given.is_floating_point() or given.dtype == torch.bool:
-        kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+def _labels(name: str, labels: Tensor | int, x: Tensor) -> Tensor:
+    if isinstance(labels, int) and not isinstance(labels, bool):
+        labels = torch.full((len(x),), labels)
+    if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.dtype == torch.bool:
+        kind = labels.dtype if isinstance(labels, Tensor) else type(labels).__name__
         raise KindError(f"{name} is {kind}: give whole numbers of classes, a tensor (B,)")
-    if given.shape != x.shape[:1]:
-        raise DataError(f"{name} has shape {tuple(given.shape)} for {len(x)} images: give (B,)")
-    return given.to(x.device, torch.long)
+    if labels.shape != x.shape[:1]:
+        raise DataError(f"{name} has shape {tuple(labels.shape)} for {len(x)} images: give (B,)")
+    return labels.to(x.device, torch.long)
 
 
 def _within(labels: Tensor, logits: Tensor) -> None:
@@ -218,12 +218,12 @@ def _seeds(seed: int | Sequence[int] | Tensor, count: int) -> list[int]:
 
 def radii(eps: float | Tensor, count: int, like: Tensor) -> Tensor:
     """One radius for each image from ``eps``, checked: (B,)."""
-    given = torch.as_tensor(eps, dtype=like.dtype, device=like.device)
-    if given.ndim > 1 or (given.ndim == 1 and len(given) != count):
-        raise DataError(f"eps has shape {tuple(given.shape)} for {count} images: one, or one each")
-    if not bool(((given >= 0) & (given < math.inf)).all()):
+    radius = torch.as_tensor(eps, dtype=like.dtype, device=like.device)
+    if radius.ndim > 1 or (radius.ndim == 1 and len(radius) != count):
+        raise DataError(f"eps has shape {tuple(radius.shape)} for {count} images: one, or one each")
+    if not bool(((radius >= 0) & (radius < math.inf)).all()):
         raise DataError(f"eps is {eps}: a radius is a finite number, not below 0")
-    return given.expand(count)
+    return radius.expand(count)
 
 
 def checked(options: dict[str, Any], restarts: int, iterations: int, rivals: int) -> None:
@@ -233,4 +233,8 @@ def checked(options: dict[str, Any], restarts: int, iterations: int, rivals: int
     numbers = {"restarts": (restarts, 0), "iterations": (iterations, 1), "rivals": (rivals, 1)}
     for name, (number, least) in numbers.items():
         if not is_real(number) or number < least or number % 1:
-            raise KindError(f"{name}={number!r}: a whole number, {least} or more")
+            raise KindError(
+                "{argument}: a whole number, {least} or more",
+                argument=Argument(name, number),
+                least=least,
+            )

@@ -66,7 +66,7 @@ def near(
     start: Tensor,
     p: float,
     course: Course,
-    told: Callable[[], None] | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> NearestBoundary:
     """Run the iteration above from some moves; the least wanted move of each row is kept.
 
@@ -74,7 +74,7 @@ def near(
     ----------
     probe : Probe
         The model.
-    rows : Rows
+    rows : AttackRows
         The rows.
     start : Tensor (R, n)
         The first moves.
@@ -82,7 +82,7 @@ def near(
         The power of the norm.
     course : Course
         Length, bias and overshoot.
-    told : callable or None
+    tick : callable or None
         Called after every iteration.
     """
     moves = rows.inside(start)
@@ -96,8 +96,8 @@ def near(
         radius = torch.where(better, size, radius)
         kept = torch.where(better[:, None], moves, kept)
         moves = rows.inside(_between(rows, moves, seen.score, seen.gradient, p, bias, beyond))
-        if told is not None:
-            told()
+        if tick is not None:
+            tick()
     return NearestBoundary(radius, kept, moves)
 
 

@@ -1,4 +1,4 @@
-"""How far an image was moved: an ℓ_p norm by name, or any function of two batches of images.
+"""Distances between images: an ℓ_p norm by name, or any function of two batches.
 
     ‖x − x'‖_p = (Σ |x_i − x'_i|^p)^{1/p},   1 ≤ p ≤ ∞        "l1", "l2", "linf", "l1.5", …
 
@@ -63,14 +63,15 @@ class Distance:
         if self.p is not None:
             return norms((x2 - x).flatten(1), self.p)
         assert self.function is not None
-        found = self.function(x, x2)
-        if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        distance = self.function(x, x2)
+        if not isinstance(distance, Tensor) or distance.shape != x.shape[:1]:
+            tensor = isinstance(distance, Tensor)
+            shape = tuple(distance.shape) if tensor else type(distance).__name__
             raise KindError(
                 f"the distance {self.name} gave {shape} for {len(x)} images: "
                 "it has to give one number for each, a tensor (B,)"
             )
-        return found
+        return distance
 
 
 def as_distance(distance: str | Measure | Distance) -> Distance:

@@ -98,7 +98,7 @@ def general_max_loss(
 
     Returns
     -------
-    Found
+    AttackResult
         Points with d <= eps, measured, in the box; ``violation`` is 0 unless d(x, x) itself is not.
 
     Examples
@@ -122,7 +122,20 @@ def general_max_loss(
         scored = CountedModel(model, posed.probe.sign, loss != "margin")
         return _max_loss(posed, scored, measure, radius[rows], clip, lines, (low, high))
 
-    return _parts(model, x, y, target, low, high, seed, loss, batch, lines, progress, one)
+    return _parts(
+        model=model,
+        x=x,
+        y=y,
+        target=target,
+        low=low,
+        high=high,
+        seed=seed,
+        loss=loss,
+        batch=batch,
+        lines=lines,
+        progress=progress,
+        one=one,
+    )
 
 
 def general_min_radius(
@@ -150,7 +163,7 @@ def general_min_radius(
 
     Returns
     -------
-    Found
+    AttackResult
         Where nothing was found, the point with the greatest margin; ``violation`` is above 0.
 
     Examples
@@ -171,7 +184,20 @@ def general_min_radius(
         scored = CountedModel(model, posed.probe.sign, False)
         return _min_radius(posed, scored, measure, lines, (low, high))
 
-    return _parts(model, x, y, target, low, high, seed, "margin", batch, lines, progress, one)
+    return _parts(
+        model=model,
+        x=x,
+        y=y,
+        target=target,
+        low=low,
+        high=high,
+        seed=seed,
+        loss="margin",
+        batch=batch,
+        lines=lines,
+        progress=progress,
+        one=one,
+    )
 
 
 def _max_loss(
@@ -214,8 +240,8 @@ def _max_loss(
         kept(left, z, steps)
         left = left[quality[left] < 0]
     if len(left):
-        found = lose.run(alone.take(left), points[left], max(1, lines.iterations // 2))
-        kept(left, found.x, found.iterations)
+        result = lose.run(alone.take(left), points[left], max(1, lines.iterations // 2))
+        kept(left, result.x, result.iterations)
     seen = replace(lose, hessian=1).run(alone, points, 1)
     excess = (_measured(measure, alone.clean, points) - eps).clamp_min(0)
     return AttackResult(points, _still(seen.kkt, seen.gradient), excess, taken, scored.forwards)
@@ -283,8 +309,8 @@ def _measured(measure: Distance, x: Tensor, z: Tensor) -> Tensor:
 
 def _still(kkt: Tensor, gradient: Tensor) -> Tensor:
     """The residual as a share of the gradient it is left of; 0 where there is none."""
-    found = kkt / torch.where(gradient > 0, gradient, torch.ones_like(gradient))
-    return torch.nan_to_num(found, nan=torch.inf)
+    share = kkt / torch.where(gradient > 0, gradient, torch.ones_like(gradient))
+    return torch.nan_to_num(share, nan=torch.inf)
 
 
 def _parts(
@@ -305,23 +331,23 @@ def _parts(
     if isinstance(seed, int):
         seed = [seed + number for number in range(len(x))]
     step = max(1, batch // lines.restarts)
-    found: list[AttackResult] = []
+    results: list[AttackResult] = []
     for begin in range(0, len(x), step):
         rows = slice(begin, min(begin + step, len(x)))
         aim = target[rows] if isinstance(target, Tensor) and target.ndim else target
         posed = pose(
             model, x[rows], y[rows], aim, low, high, seed[rows], soft=loss != "margin", batch=batch
         )
-        found.append(one(posed, rows))
+        results.append(one(posed, rows))
         if progress is not None:
             progress(rows.stop / len(x))
-    if not found:
+    if not results:
         none = x.new_zeros(0)
         return AttackResult(x, none, none, torch.zeros(0, dtype=torch.long), 0)
     return AttackResult(
-        torch.cat([part.x for part in found]),
-        torch.cat([part.stationarity for part in found]),
-        torch.cat([part.violation for part in found]),
-        torch.cat([part.iterations for part in found]),
-        sum(part.forwards for part in found),
+        torch.cat([part.x for part in results]),
+        torch.cat([part.stationarity for part in results]),
+        torch.cat([part.violation for part in results]),
+        torch.cat([part.iterations for part in results]),
+        sum(part.forwards for part in results),
     )

@@ -83,7 +83,7 @@ def max_loss(
 
     Returns
     -------
-    Found
+    AttackResult
         Every point is in the ball and in the box.
 
     Examples

@@ -118,9 +118,9 @@ class Chase:
         score, margin = self.posed.probe.scores(rows.clean + moves, rows.labels)
         return Climbed(score, margin, moves)
 
-    def _keep(self, index: Tensor, found: Climbed) -> None:
+    def _keep(self, index: Tensor, climbed: Climbed) -> None:
         old = Climbed(*(part[index] for part in self._parts()))
-        new = old.or_(found)
+        new = old.or_(climbed)
         self._best = Climbed(
             *(
                 part.index_copy(0, index, fresh)
@@ -136,12 +136,12 @@ class Chase:
     def _climb(self, index: Tensor, start: Tensor, iterations: int, first: float) -> None:
         """On the loss itself."""
         rows = self.posed.rows.take(index)
-        found = climb(
+        climbed = climb(
             self.posed.probe, rows, start, self.eps[index], self.p, iterations,
-            first=first, told=self._pace.tick,
+            first=first, tick=self._pace.tick,
         )  # fmt: skip
         self.taken[index] += iterations
-        self._keep(index, found)
+        self._keep(index, climbed)
 
     def _climb_for(self, index: Tensor, start: Tensor, rivals: Tensor) -> Tensor:
         """Against k rivals each; the gaps z_rival − z_label that were reached: (m, k)."""
@@ -149,15 +149,15 @@ class Chase:
         rows = self.posed.rows.take(index).against(rivals)
         eps = self.eps[index].repeat_interleave(count)
         short = self._stages.short
-        found = climb(
+        climbed = climb(
             self.posed.probe, rows, start.repeat_interleave(count, 0), eps, self.p, short,
-            told=self._pace.tick,
+            tick=self._pace.tick,
         )  # fmt: skip
         self.taken[index] += count * short
-        each = found.moves.view(len(index), count, -1)
+        each = climbed.moves.view(len(index), count, -1)
         for line in range(count):
             self._keep(index, self._scored(each[:, line], index))
-        return found.score.view(len(index), count)
+        return climbed.score.view(len(index), count)
 
     def _against_rivals(self) -> None:
         index = self._resisting()
@@ -188,10 +188,10 @@ class Chase:
             return
         posed = self.posed.take(index)
         draws = Draws(posed.seeds, posed.rows.clean)
-        found, taken = race(posed, self.p, heats, draws, self._pace.tick)
+        nearest, taken = race(posed, self.p, heats, draws, self._pace.tick)
         self.taken[index] += taken
-        within = found.radius <= self.eps[index]
-        moves = torch.where(within[:, None], found.moves, self._best.moves[index])
+        within = nearest.radius <= self.eps[index]
+        moves = torch.where(within[:, None], nearest.moves, self._best.moves[index])
         self._keep(index, self._scored(moves, index))
 
     def _fitted(self, moves: Tensor) -> Tensor:

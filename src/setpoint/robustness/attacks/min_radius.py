@@ -78,7 +78,7 @@ def min_radius(
 
     Returns
     -------
-    Found
+    AttackResult
         Where nothing was found, the last point tried, and its ``violation`` is above 0.
 
     Examples
@@ -106,9 +106,9 @@ def min_radius(
     plan = heats(iterations, rivals, restarts)
     pace = Pace(plan.turns + 1, progress)
     draws = Draws(posed.seeds, posed.rows.clean)
-    found, taken = race(posed, measure.p, plan, draws, pace.tick)
-    found, extra = _rescued(posed, measure.p, found, plan.second, draws)
-    moves = torch.where(found.radius.isfinite()[:, None], found.moves, found.last)
+    nearest, taken = race(posed, measure.p, plan, draws, pace.tick)
+    nearest, extra = _rescued(posed, measure.p, nearest, plan.second, draws)
+    moves = torch.where(nearest.radius.isfinite()[:, None], nearest.moves, nearest.last)
     moves = pulled_back(posed.probe, posed.rows, moves)
     moves = torch.where((posed.margins >= 0)[:, None], 0.0, moves)
     pace.end()
@@ -116,16 +116,16 @@ def min_radius(
 
 
 def _rescued(
-    posed: Posed, p: float, found: NearestBoundary, course: Course, draws: Draws
+    posed: Posed, p: float, nearest: NearestBoundary, course: Course, draws: Draws
 ) -> tuple[NearestBoundary, Tensor]:
     """Images with nothing found start once more, from a uniform one that is decided otherwise."""
-    lost = ~found.radius.isfinite()
+    lost = ~nearest.radius.isfinite()
     extra = torch.zeros_like(lost, dtype=torch.long)
     index = lost.nonzero()[:, 0]
     if not len(index):
-        return found, extra
+        return nearest, extra
     rows, least = posed.rows.take(index), torch.full_like(posed.rows.floor[index], torch.inf)
-    start = found.last[index]
+    start = nearest.last[index]
     for _ in range(_RESCUES):
         spot = draws.uniform(rows.clean.shape[1])[index]
         trial = rows.inside(rows.low + spot * (rows.high - rows.low))
@@ -137,9 +137,9 @@ def _rescued(
     again = near(posed.probe, rows, start, p, course)
     extra[index] = course.iterations
     return NearestBoundary(
-        found.radius.index_copy(0, index, again.radius),
-        found.moves.index_copy(0, index, again.moves),
-        found.last.index_copy(0, index, again.last),
+        nearest.radius.index_copy(0, index, again.radius),
+        nearest.moves.index_copy(0, index, again.moves),
+        nearest.last.index_copy(0, index, again.last),
     ), extra
 
 

@@ -62,7 +62,7 @@ def climb(
     iterations: int,
     *,
     first: float = 1.0,
-    told: Callable[[], None] | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> Climbed:
     """Climb from some moves.
 
@@ -70,7 +70,7 @@ def climb(
     ----------
     probe : Probe
         The model.
-    rows : Rows
+    rows : AttackRows
         The rows, with or without rivals.
     start : Tensor (R, n)
         The first moves.
@@ -82,7 +82,7 @@ def climb(
         Steps, and gradients.
     first : float
         The length of the first step, in units of ε.
-    told : callable or None
+    tick : callable or None
         Called after every step.
     """
     moves = before = rows.inside(project(start, rows.low, rows.high, eps, p))
@@ -94,8 +94,8 @@ def climb(
         length = first * (1.0 - turn / iterations) * eps[:, None]
         goal = moves + length * uphill(seen.gradient, p) + _MOMENTUM * (moves - before)
         before, moves = moves, rows.inside(project(goal, rows.low, rows.high, eps, p))
-        if told is not None:
-            told()
+        if tick is not None:
+            tick()
     score, margin = probe.scores(rows.clean + moves, rows.labels, rows.rivals)
     return best.or_(Climbed(score, margin, moves))
 

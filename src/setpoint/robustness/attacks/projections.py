@@ -120,7 +120,7 @@ def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Te
     tensor([2.])
     """
     at, width = low, high - low
-    found = torch.zeros_like(at, dtype=torch.bool)
+    bracketed = torch.zeros_like(at, dtype=torch.bool)
     rounding = 4.0 * torch.finfo(at.dtype).eps
     for turn in range(passes):
         value, slope = function(at)
@@ -128,14 +128,14 @@ def root(function: Slope, low: Tensor, high: Tensor, passes: int = PASSES) -> Te
         high = torch.where(value <= 0, at, high)
         newton = at - value / torch.where(slope < 0, slope, -torch.inf)
         near = (slope < 0) & ((newton - at).abs() <= rounding * at.abs())
-        found = found | (value == 0) | near | (high - low <= rounding * high.abs())
+        bracketed = bracketed | (value == 0) | near | (high - low <= rounding * high.abs())
         inside = (slope < 0) & (newton > low) & (newton < high)
         if turn % 3 == 2 and turn > _TRUSTED:  # three passes have not halved the bracket: halve it
             inside = inside & (high - low <= 0.5 * width)
             width = high - low
         after = torch.where(inside, newton, 0.5 * (low + high))
-        at = torch.where(found, at, after)
-        if settled(~found, turn):
+        at = torch.where(bracketed, at, after)
+        if settled(~bracketed, turn):
             break
     return at
 
@@ -196,10 +196,10 @@ def _onto_l1(size: Tensor, caps: Tensor, eps: Tensor) -> Tensor:
         return sizes.sum(1) - eps, -free.sum(1).to(size.dtype)
 
     price = root(excess, torch.zeros_like(eps), size.amax(1))
-    found = torch.minimum((size - price[:, None]).clamp(min=0.0), caps)
+    moved = torch.minimum((size - price[:, None]).clamp(min=0.0), caps)
     # what rounding leaves outside the ball
     return (
-        found * (eps / found.sum(1).clamp(min=torch.finfo(eps.dtype).tiny)).clamp(max=1.0)[:, None]
+        moved * (eps / moved.sum(1).clamp(min=torch.finfo(eps.dtype).tiny)).clamp(max=1.0)[:, None]
     )
 
 
@@ -220,8 +220,8 @@ def _onto_lp(size: Tensor, caps: Tensor, eps: Tensor, p: float) -> Tensor:
 
     dual = p / (p - 1.0)
     price = root(excess, torch.zeros_like(eps), norms(size, dual) / p, passes=2 * PASSES)
-    found = sizes(price)
-    return found / norms(found, p).clamp(min=1.0)[:, None] * eps[:, None]
+    moved = sizes(price)
+    return moved / norms(moved, p).clamp(min=1.0)[:, None] * eps[:, None]
 
 
 def _shrunk(size: Tensor, price: Tensor, p: float) -> Tensor:

@@ -121,7 +121,7 @@ class Line:
 
 
 def race(
-    posed: Posed, p: float, heats: Heats, draws: Draws, told: Callable[[], None] | None = None
+    posed: Posed, p: float, heats: Heats, draws: Draws, tick: Callable[[], None] | None = None
 ) -> tuple[NearestBoundary, int]:
     """The nearest wanted move of each image, and the gradients taken for each."""
     rows, probe = posed.rows, posed.probe
@@ -135,9 +135,9 @@ def race(
         nonlocal taken
         count = start.shape[1]
         taken += count * course.iterations
-        found = near(probe, _spread(rows, count, rivals), start.flatten(0, 1), p, course, told)
-        moves, last = found.moves.view(start.shape), found.last.view(start.shape)
-        radius = found.radius.view(start.shape[:2])
+        nearest = near(probe, _spread(rows, count, rivals), start.flatten(0, 1), p, course, tick)
+        moves, last = nearest.moves.view(start.shape), nearest.last.view(start.shape)
+        radius = nearest.radius.view(start.shape[:2])
         stand = torch.where(radius.isfinite()[..., None], moves, last)
         return Line(radius, moves, stand, rivals)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import Argument, KindError
 from setpoint._core.options import is_real
 from setpoint.robustness.attacks.attack_losses import MARGIN_CLIP, margin, of_class, soft_margin
 from setpoint.robustness.attacks.attack_problem import Posed
@@ -71,9 +71,11 @@ class Lines:
 
     def __post_init__(self) -> None:
         for name in ("restarts", "iterations"):
-            given = getattr(self, name)
-            if not is_real(given) or given < 1 or given % 1:
-                raise KindError(f"{name}={given!r}: a whole number, 1 or more")
+            value = getattr(self, name)
+            if not is_real(value) or value < 1 or value % 1:
+                raise KindError(
+                    "{argument}: a whole number, 1 or more", argument=Argument(name, value)
+                )
 
     @property
     def first(self) -> int:
@@ -219,14 +221,14 @@ def starts_of(
         order = torch.cat([none, rivals_of(posed.logits, label, restarts - 1)], 1)
     else:
         order = none
-    found, rivals = [], []
+    starts, rivals = [], []
     for k in range(restarts):
-        found.append(noisy(clean, NEAR if k == 0 else FAR, draws, box))
+        starts.append(noisy(clean, NEAR if k == 0 else FAR, draws, box))
         rivals.append(order[:, k % order.shape[1]])
     index = torch.arange(count, device=clean.device).repeat(restarts)
     size = (-posed.margins).clamp_min(MARGIN_CLIP)
     alone = Images(clean, label, label, scale, posed.rows.floor, size)
-    return replace(alone.take(index), rival=torch.cat(rivals)), torch.cat(found)
+    return replace(alone.take(index), rival=torch.cat(rivals)), torch.cat(starts)
 
 
 def noisy(clean: Tensor, size: float, draws: Draws, box: Box) -> Tensor:

@@ -207,15 +207,15 @@ class AugmentedLagrangian:
         if resume is not None:
             _fits(resume, run)
             run.take_up(resume)
-        kept, why = run.state(), ""
+        state, why = run.state(), ""
         last = self.epochs if isinstance(run, Epochs) else self.rounds
         run.meter.open = False
         try:
             while run.number < last and not run.ended and not run.stuck:
                 run.advance()
-                kept = run.state()
-                told = run.number, run.meter.evaluations, run.best["f"], run.best["worst"]
-                if callback is not None and callback(Pass(*told, run.meter.spent, kept)):
+                state = run.state()
+                figures = run.number, run.meter.evaluations, run.best["f"], run.best["worst"]
+                if callback is not None and callback(Pass(*figures, run.meter.spent, state)):
                     why = f"stopped by the callback after {run.count()}"
                     break
             run.meter.open = True
@@ -226,7 +226,7 @@ class AugmentedLagrangian:
         except KeyboardInterrupt:
             why = f"interrupted after {run.count()}"
         run.meter.open = True
-        return _concluded(run, kept, why)
+        return _concluded(run, state, why)
 
     def _begun(
         self,
@@ -244,12 +244,21 @@ class AugmentedLagrangian:
         coarse = max(torch.finfo(part.dtype).eps for part in parts) ** 0.5
         coarse = coarse if coarse > 1e-6 else 0.0
         near = max(usual if tolerance is None else tolerance, 10 * coarse)
-        kept = max(usual if feasibility is None else feasibility, coarse / 10)
-        held = [(None, None)] * len(parts) if box is None else list(box)
+        allowed = max(usual if feasibility is None else feasibility, coarse / 10)
+        sides = [(None, None)] * len(parts) if box is None else list(box)
         if batches is None:
-            return Rounds(self, MeanFunctions(meter, [None], held), meter, parts, kept, near)
+            return Rounds(self, MeanFunctions(meter, [None], sides), meter, parts, allowed, near)
         feed = Feed(batches, self.steps, seed)
-        return Epochs(self, MeanFunctions(meter, feed.whole, held), feed, meter, parts, kept, near)
+        functions = MeanFunctions(meter, feed.whole, sides)
+        return Epochs(
+            solver=self,
+            whole=functions,
+            feed=feed,
+            meter=meter,
+            parts=parts,
+            feasibility=allowed,
+            tolerance=near,
+        )
 
 
 def _fits(state: dict[str, Any], run: Epochs | Rounds) -> None:
@@ -280,52 +289,52 @@ def _balance(run: Epochs | Rounds) -> Balance:
 
 def _concluded(run: Epochs | Rounds, state: dict[str, Any], why: str) -> Augmented:
     best = run.best
-    found = _balance(run)
+    balance = _balance(run)
     limit = run.tolerance * run.steepest
-    noisy = found.residual > limit and found.residual <= found.noise
-    optimal = found.residual <= limit or noisy
-    held = best["worst"] <= run.feasibility
-    run.ended |= optimal and held
-    paid, count = found.paid.double().cpu().numpy(), int((~run.equal).sum())
-    low, high = (side.numpy() for side in found.held())
+    noisy = balance.residual > limit and balance.residual <= balance.noise
+    optimal = balance.residual <= limit or noisy
+    feasible = best["worst"] <= run.feasibility
+    run.ended |= optimal and feasible
+    paid, count = balance.paid.double().cpu().numpy(), int((~run.equal).sum())
+    low, high = (side.numpy() for side in balance.held())
     return Augmented(
-        best["x"],
-        best["f"],
-        best["worst"],
-        found.residual,
-        found.noise,
-        paid[:count],
-        paid[count:],
-        low,
-        high,
-        optimal and held,
-        _status(run, why, held, optimal, found, noisy),
-        run.step,
-        run.meter.evaluations,
-        run.meter.gradients,
-        run.meter.spent,
-        state,
+        x=best["x"],
+        fun=best["f"],
+        violation=best["worst"],
+        kkt=balance.residual,
+        noise=balance.noise,
+        inequalities=paid[:count],
+        equalities=paid[count:],
+        low=low,
+        high=high,
+        success=optimal and feasible,
+        status=_status(run, why, feasible, optimal, balance, noisy),
+        iterations=run.step,
+        evaluations=run.meter.evaluations,
+        gradients=run.meter.gradients,
+        seconds=run.meter.spent,
+        state=state,
     )
 
 
 def _status(
-    run: Epochs | Rounds, why: str, held: bool, optimal: bool, found: Balance, noisy: bool
+    run: Epochs | Rounds, why: str, feasible: bool, optimal: bool, balance: Balance, noisy: bool
 ) -> str:
     worst = run.best["worst"]
     keeps = (
         f"keeps every constraint within {run.feasibility:g}"
-        if held
+        if feasible
         else f"breaks a constraint by {worst:.3g}"
     )
     if optimal:
         within = (
-            f"kkt {found.residual:.2g} is within the noise of the batches, {found.noise:.2g}"
+            f"kkt {balance.residual:.2g} is within the noise of the batches, {balance.noise:.2g}"
             if noisy
-            else f"kkt is {found.residual:.2g}"
+            else f"kkt is {balance.residual:.2g}"
         )
     else:
-        noise = f" (noise of the batches {found.noise:.2g})" if found.noise else ""
-        within = f"kkt is still {found.residual:.2g}{noise}"
+        noise = f" (noise of the batches {balance.noise:.2g})" if balance.noise else ""
+        within = f"kkt is still {balance.residual:.2g}{noise}"
     end = why or run.ending()
     return f"{end}; the best point {keeps}, and its {within}"
 
@@ -391,7 +400,7 @@ def solved(
         )
         return callback(progress)
 
-    found = solver.solve(
+    solution = solver.solve(
         calling(functions, batches is not None),
         parts,
         box=sides,
@@ -399,22 +408,22 @@ def solved(
         callback=None if callback is None else told,
         **options,
     )
-    paid = Multipliers(found.inequalities, found.equalities, found.low, found.high)
+    paid = Multipliers(solution.inequalities, solution.equalities, solution.low, solution.high)
     return Result(
-        functions.given(_flat(found.x)),
-        found.fun,
-        found.violation,
-        found.kkt,
-        paid,
-        found.success,
-        found.status,
-        found.iterations,
-        found.evaluations,
-        found.gradients,
-        found.seconds,
-        plan,
-        None,
-        found.state,
+        x=functions.given(_flat(solution.x)),
+        fun=solution.fun,
+        violation=solution.violation,
+        kkt=solution.kkt,
+        multipliers=paid,
+        success=solution.success,
+        status=solution.status,
+        iterations=solution.iterations,
+        evaluations=solution.evaluations,
+        gradients=solution.gradients,
+        seconds=solution.seconds,
+        plan=plan,
+        bundle=None,
+        state=solution.state,
     )
 
 

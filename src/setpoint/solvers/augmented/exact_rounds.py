@@ -88,7 +88,7 @@ class Rounds:
         """Minimise over the box, renew λ and ρ, ask whether it is an optimum."""
         start = flat(self.parts).double().cpu().numpy()
         bounds = None if self.low is None else np.stack([self.low, self.high], 1)
-        found = minimize(
+        minimum = minimize(
             self._lagrangian,
             start,
             jac=True,
@@ -102,11 +102,11 @@ class Rounds:
                 "maxcor": 20,
             },
         )
-        slope = found.jac
-        if int(found.nit) == 0 and self.low is None and np.abs(slope).max() > self.omega:
-            found.x, slope = self._polished(found.x, slope)
-        self.parts = self._cut(found.x)
-        self.step += int(found.nit)
+        slope = minimum.jac
+        if int(minimum.nit) == 0 and self.low is None and np.abs(slope).max() > self.omega:
+            minimum.x, slope = self._polished(minimum.x, slope)
+        self.parts = self._cut(minimum.x)
+        self.step += int(minimum.nit)
         self.number += 1
         at = self.whole.read(self.parts, f"the end of round {self.number}")
         left = self._renew(at)
@@ -116,7 +116,7 @@ class Rounds:
         limit = self.tolerance * self.steepest
         self.ended = residual <= limit and left <= self.feasibility
         # with something left of a constraint ρ grows, and the next round has something to do
-        rest = int(found.nit) == 0 and self.omega <= self.least and left <= self.feasibility
+        rest = int(minimum.nit) == 0 and self.omega <= self.least and left <= self.feasibility
         grown = bool((self.rho > CAP * self.first).any())
         self.stuck = not self.ended and (rest or grown)
         self.omega = max(self.omega / 10, self.least)
@@ -141,9 +141,9 @@ class Rounds:
 
     def offer(self, at: MeanReading, parts: Sequence[Tensor]) -> None:
         """A candidate for the best; of equals the last stays, whose prices are the better ones."""
-        held = at.worst <= self.feasibility
-        rank = (0.0 if held else -at.worst, -at.f)
-        near = self.best and held and self.best["rank"][0] == 0
+        feasible = at.worst <= self.feasibility
+        rank = (0.0 if feasible else -at.worst, -at.f)
+        near = self.best and feasible and self.best["rank"][0] == 0
         close = near and at.f <= self.best["f"] + SAME * (1 + abs(at.f))
         if not self.best or close or rank >= self.best["rank"]:
             x = [part.detach().clone() for part in parts]

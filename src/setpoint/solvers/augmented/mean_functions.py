@@ -1,4 +1,4 @@
-"""What functions of batches are in the mean over all of them: values, gradients, conditions.
+"""Functions of batches averaged over all of them: values, gradients, conditions.
 
     f(x) = 1/N Σ f(x, batch),     v(x) = 1/N Σ (c, e)(x, batch),     r(λ) = ∇f + Jᵀ λ
 
@@ -161,8 +161,8 @@ class MeanFunctions:
         asked = range(len(paid)) if rows is None else rows
         total, count = torch.zeros(()), 0
         for batch in self.batches:
-            found = self._slopes(parts, batch, paid, asked if mixed is None else [], mixed)
-            total, count = total + found, count + 1
+            slopes = self._slopes(parts, batch, paid, asked if mixed is None else [], mixed)
+            total, count = total + slopes, count + 1
         return total / max(count, 1)
 
     def _slopes(
@@ -180,8 +180,8 @@ class MeanFunctions:
             tops = [f + (paid.to(v) * v).sum(), *(v[j] for j in rows)]
             if mixed is not None and len(mixed):
                 tops.append((mixed.to(v) * v).sum())
-            found = [flat(gradients(top, leaves)) for top in tops]
-        return torch.stack(found).double().cpu()
+            slopes = [flat(gradients(top, leaves)) for top in tops]
+        return torch.stack(slopes).double().cpu()
 
 
 def gradients(y: Tensor, leaves: Sequence[Tensor], keep: bool = True) -> list[Tensor]:

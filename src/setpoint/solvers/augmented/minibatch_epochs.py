@@ -255,11 +255,11 @@ class Epochs:
         paid = self.paid.double().abs()
         at, parts = min(read, key=lambda p: p[0].f + float((paid * p[0].broken).sum()))
         for _ in range(RETURNS):
-            found = restored(self.whole, parts, at, 10 * self.feasibility)
-            if found is None:
+            moved = restored(self.whole, parts, at, 10 * self.feasibility)
+            if moved is None:
                 return
             try:
-                parts, at = found, self.whole.read(found, when)
+                parts, at = moved, self.whole.read(moved, when)
             except LostError:  # the way to the constraints leads out of where they have values
                 return
             self.offer(at, parts)

@@ -58,5 +58,5 @@ def _bend(
     if not float(went.norm()) > 0:
         return 0.0
     after = few.slopes(moved, torch.zeros_like(like), like.new_zeros(0))[0]
-    found = float((after - g).norm() / went.norm())
-    return found if found < float("inf") else 0.0  # nan as well: it left where f is defined
+    bend = float((after - g).norm() / went.norm())
+    return bend if bend < float("inf") else 0.0  # nan as well: it left where f is defined

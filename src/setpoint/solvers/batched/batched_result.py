@@ -1,4 +1,4 @@
-"""What comes back: one record for B problems, with a sentence for each."""
+"""Result of a batched run: one record for B problems, with a sentence for each."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def _polished(q: Tensor, w: Tensor, y: Tensor, low: Tensor, high: Tensor) -> Ten
     for _ in range(min(q.shape[-1] + 3, NEWTON)):
         y = _swept(q, w, y, low, high)
         left = y @ q + w
-        held = ((y <= low) & (left > 0)) | ((y >= high) & (left < 0))
-        free = (~held).to(y.dtype)
+        blocked = ((y <= low) & (left > 0)) | ((y >= high) & (left < 0))
+        free = (~blocked).to(y.dtype)
         block = free[..., :, None] * free[..., None, :] * ridged + torch.diag_embed(1 - free)
         step = torch.linalg.solve_ex(block, -(free * left)[..., None])[0][..., 0] * free
         step = torch.where(step.isfinite(), step, torch.zeros_like(step))

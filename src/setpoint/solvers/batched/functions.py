@@ -111,22 +111,22 @@ class BatchedFunctions:
 def _pull(total: Tensor, x: Tensor, *, keep: bool) -> Tensor:
     if not total.requires_grad:  # a constant
         return torch.zeros_like(x, requires_grad=False)
-    (found,) = torch.autograd.grad(
+    (slope,) = torch.autograd.grad(
         total, x, retain_graph=keep, allow_unused=True, materialize_grads=True
     )
-    return found
+    return slope
 
 
-def _column(given: object, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
-    if not isinstance(given, Tensor):
-        raise KindError(f"{name} returned {type(given).__name__}: return a tensor, a row a problem")
-    if given.ndim == 0 or len(given) != len(x) or (len(shape) == 1 and given.numel() != len(x)):
+def _column(value: object, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise KindError(f"{name} returned {type(value).__name__}: return a tensor, a row a problem")
+    if value.ndim == 0 or len(value) != len(x) or (len(shape) == 1 and value.numel() != len(x)):
         want = f"({len(x)},)" + (f" or ({len(x)}, p)" if len(shape) == 2 else "")
         raise DataError(
-            f"{name} returned shape {tuple(given.shape)} for {len(x)} problems: return {want}, "
+            f"{name} returned shape {tuple(value.shape)} for {len(x)} problems: return {want}, "
             "one row for each"
         )
-    return given.reshape(shape).to(x.dtype)
+    return value.reshape(shape).to(x.dtype)
 
 
 # Many constraints as one: ‖(c)₊‖₂ <= 0 asks for the same as c₁ <= 0, …, c_k <= 0.

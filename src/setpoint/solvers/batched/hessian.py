@@ -1,4 +1,4 @@
-"""Which memory of curvature the rows keep: the whole inverse Hessian, or the last m pairs."""
+"""Memory of curvature of each row: the whole inverse Hessian, or the last m pairs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class BatchedProgress(Progress):
     """What a callback is told: calls so far, and how many of the rows have ended."""
 
     done: int
-    total: int
+    total: int  # pyright: ignore[reportGeneralTypeIssues]  # by keyword, so the order is free
     evaluations: int
 
     @property
@@ -173,28 +173,28 @@ class _Book:
         """Run until every row has ended; the rows are only looked at every few calls."""
         rows, memory = run.rows, run.memory
         count = len(rows.code)
-        kept = 0
+        finished = 0
         while True:
             run.looked()
             done = run.rows.code != 0
             number = int(done.sum())
             out = self.evaluations >= most
-            told = callback and callback(
+            stop = callback and callback(
                 BatchedProgress(
                     what=f"{self.evaluations} calls",
-                    done=kept + number,
-                    total=kept + len(done),
+                    done=finished + number,
+                    total=finished + len(done),
                     evaluations=self.evaluations,
                 )
             )
-            if out or told:
+            if out or stop:
                 run.rows = run.rows.ended(~done, End.EVALUATIONS if out else End.STOPPED)
                 number = len(done)
             if number == len(done) == count:
                 rows, memory = run.rows, run.memory
                 break
             if number:
-                if not kept:  # the first rows that are done: a book for all of them
+                if not finished:  # the first rows that are done: a book for all of them
                     memory = run.memory.take(run.rows.index)
                 mine = (
                     done.nonzero()[:, 0]
@@ -204,7 +204,7 @@ class _Book:
                 rows = _written(rows, run.rows.take(mine))
                 done_memory: Any = run.memory.take(mine)  # of the same kind as memory
                 memory.put(run.rows.index[mine], done_memory)
-                kept += number
+                finished += number
                 if number == len(done):
                     break
                 run.take((~done).nonzero()[:, 0])

@@ -1,4 +1,4 @@
-"""How far each row is from the conditions of Karush, Kuhn and Tucker, at a given point.
+"""Residual of the conditions of Karush, Kuhn and Tucker, row by row.
 
     min over λ of ‖ P(∇f + J'λ) ‖₂,    λ >= 0 for inequalities, 0 where they are not active
 

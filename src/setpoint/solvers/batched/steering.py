@@ -101,7 +101,15 @@ def steer(
     now = merit.total(at.v, equal)
     drop = -mu * gd + now - merit.total(at.v + jd, equal)
     slope = merit.slope(mu, gd, at.v, jd, equal)
-    return Step(mu, y, d, force, drop, slope, mu < start)
+    return Step(
+        mu=mu,
+        y=y,
+        d=d,
+        force=force,
+        drop=drop,
+        slope=slope,
+        lowered=mu < start,
+    )
 
 
 def _released(at: BatchedPoint, box: BatchedBox, equal: Tensor) -> Tensor:

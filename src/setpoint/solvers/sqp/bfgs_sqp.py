@@ -136,7 +136,16 @@ class SqpRun:
         ups, downs = (index.to(x.device) for index in state["held"])
         sides = state["sides"].numpy()
         zero = torch.zeros_like(x)
-        self.last = Direction(zero, self.mu, zero[:0], zero, 0.0, 0.0, sides, (ups, downs))
+        self.last = Direction(
+            d=zero,
+            mu=self.mu,
+            y=zero[:0],
+            w=zero,
+            slope=0.0,
+            gain=0.0,
+            sides=sides,
+            held=(ups, downs),
+        )
         self.looking.load(state["looking"])
         self.functions.calls = int(state["evaluations"])
         self.begun = True
@@ -228,25 +237,25 @@ class SqpRun:
         self.rough = float(direction.w.norm()) / max(direction.mu, LEAST_MU)
         if self._ended(direction):
             return
-        found, direction = self._searched(direction)
+        search, direction = self._searched(direction)
         if self.status:
             return
-        if found.cut:  # the step is not whole: what it found is kept, and not gone on from
-            if found.point is not None and found.point.slopes_finite():
-                self._keep(found.point)
+        if search.cut:  # the step is not whole: what it found is kept, and not gone on from
+            if search.point is not None and search.point.slopes_finite():
+                self._keep(search.point)
             return
-        if found.point is None or found.t == 0:
+        if search.point is None or search.t == 0:
             self._no_step()
             return
-        after = found.point
-        learn(self.hessian, point, after, direction, found.t, self.equations)
+        after = search.point
+        learn(self.hessian, point, after, direction, search.t, self.equations)
         before, now = point.merit(self.mu), after.merit(self.mu)
         small = 10 * self.functions.eps * max(1e-3, abs(before))
         self.still = self.still + 1 if before - now <= small else 0
-        self._arrive(found)
+        self._arrive(search)
         if self.mu > 1:  # the gradients at x0 may have been small by chance
             self.mu = min(self.mu, max(1.0, self._first_mu()))
-        falls = found.endless or after.f <= ending.UNBOUNDED
+        falls = search.endless or after.f <= ending.UNBOUNDED
         if falls and not self._breaks(after):
             self.status = ending.unbounded(after.f)
         elif falls:  # away from the constraints: back to where it broke them least, and μ down
@@ -255,9 +264,9 @@ class SqpRun:
         elif self.still >= STALL:
             self._no_step()
 
-    def _arrive(self, found: LineSearchResult) -> None:
-        assert found.point is not None
-        self.point, self.step, self.fresh_look = found.point, found.t, False
+    def _arrive(self, search: LineSearchResult) -> None:
+        assert search.point is not None
+        self.point, self.step, self.fresh_look = search.point, search.t, False
         self.iteration += 1
         self.looking.remember(self.point)
         self._keep(self.point)
@@ -282,23 +291,23 @@ class SqpRun:
 
     def _searched(self, direction: Direction) -> tuple[LineSearchResult, Direction]:
         """Along the direction, and along that of H = I where it does not do."""
-        found = self._along(direction, self.hessian)
-        while found.endless and self.mu > LEAST_MU and self._breaks(found.point):
+        search = self._along(direction, self.hessian)
+        while search.endless and self.mu > LEAST_MU and self._breaks(search.point):
             # the merit falls for ever where the objective does so faster than constraints break
             self.mu *= 0.1
             direction = self._steered(self.hessian)
-            found = self._along(direction, self.hessian)
-        if found.t > 0:
-            return found, direction
+            search = self._along(direction, self.hessian)
+        if search.t > 0:
+            return search, direction
         if not self.hessian.fresh:
             plain = Compact(self.point.x, 1)
             direction = self._steered(plain)
             if direction.slope < 0:
-                found = self._along(direction, plain)
-                if found.t > 0:
+                search = self._along(direction, plain)
+                if search.t > 0:
                     self.hessian = self._fresh()
                     self.mu = direction.mu
-        return found, direction
+        return search, direction
 
     def _breaks(self, point: Evaluated | None) -> bool:
         return point is None or point.worst > self.settings.feasibility
@@ -317,19 +326,20 @@ class SqpRun:
             short = float(direction.d.norm()) <= 1e-6 * self.looking.reach(point.x)
             if self.iteration % PATIENCE or not short:
                 return False
-        found = self.looking.alone(point)
-        left = self.looking.left(found)
+        stationarity = self.looking.alone(point)
+        left = self.looking.left(stationarity)
         falling, self.single = left < 0.3 * self.single < math.inf, left
         if left > settings.tolerance:
             if falling or left <= SMOOTH:
                 return False  # a smooth problem gets there by itself
-            found = self.looking.around(point)
-            left = self.looking.left(found)
-        if left <= settings.tolerance and found.gap <= self._close():
-            self.status, self.success = ending.solved(found.kkt, len(found.points)), True
+            stationarity = self.looking.around(point)
+            left = self.looking.left(stationarity)
+        if left <= settings.tolerance and stationarity.gap <= self._close():
+            self.status = ending.solved(stationarity.kkt, len(stationarity.points))
+            self.success = True
             if not self.iteration:
                 self.status += ending.AT_ONCE
-            self.best, self.found, self.fresh_look = point, found, True
+            self.best, self.found, self.fresh_look = point, stationarity, True
         return self.success
 
     def _close(self) -> float:
@@ -345,34 +355,43 @@ class SqpRun:
         if self._breaks(self.point):
             self._not_feasible()
             return
-        found = self.looking.look(self.point)
-        if self.looking.left(found) > LOOSE:
-            found = self.looking.look(
+        stationarity = self.looking.look(self.point)
+        if self.looking.left(stationarity) > LOOSE:
+            stationarity = self.looking.look(
                 self.point, self.looking.sampled(self.point, self.searching.spent)
             )
         # what a step over the radius of the samples could still gain, beside the objective itself
-        gain = found.gap + found.kkt * SAMPLES * self.looking.reach(self.point.x)
-        good = self.looking.left(found) <= AT_KINKS and gain <= WORTH * (1 + abs(self.point.f))
-        if not good and self._rescued(found):
+        gain = stationarity.gap + stationarity.kkt * SAMPLES * self.looking.reach(self.point.x)
+        worthwhile = WORTH * (1 + abs(self.point.f))
+        good = self.looking.left(stationarity) <= AT_KINKS and gain <= worthwhile
+        if not good and self._rescued(stationarity):
             return
-        self.found, self.fresh_look, self.success = found, True, good
+        self.found, self.fresh_look, self.success = stationarity, True, good
         if good:  # not one that is lower by what it breaks the constraints within their tolerance
             self.best = self.point
-        count = int((found.weights[:, 0] > 1e-9).sum())
+        count = int((stationarity.weights[:, 0] > 1e-9).sum())
         self.status = (
-            ending.exhausted(found.kkt, count)
+            ending.exhausted(stationarity.kkt, count)
             if good
-            else ending.stuck(found.kkt, self.searching.bad)
+            else ending.stuck(stationarity.kkt, self.searching.bad)
         )
 
-    def _rescued(self, found: Stationarity) -> bool:
+    def _rescued(self, stationarity: Stationarity) -> bool:
         """A step along the least combination of the gradients around, where it leads on."""
         if self.rescues >= RESCUES:
             return False
         self.rescues += 1
-        r, mu = self.mu * found.r, self.mu
+        r, mu = self.mu * stationarity.r, self.mu
         sides = np.zeros(len(self.point.v))
-        direction = Direction(-r, mu, mu * found.multipliers, r, -float(r @ r), 0.0, sides)
+        direction = Direction(
+            d=-r,
+            mu=mu,
+            y=mu * stationarity.multipliers,
+            w=r,
+            slope=-float(r @ r),
+            gain=0.0,
+            sides=sides,
+        )
         before = self.point
         step = self._along(direction, self.hessian)
         if step.point is None or step.t == 0:

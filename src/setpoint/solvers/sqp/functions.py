@@ -89,21 +89,21 @@ class Evaluated:
             return mu * self.gradient() + paid @ J
         out = mu * self.gradient()
         if self.rows is not None and self.rows.requires_grad:
-            found = torch.autograd.grad(
+            slopes = torch.autograd.grad(
                 self.rows, self.leaves, paid.to(self.rows), retain_graph=True, allow_unused=True
             )
-            out = out + _flat(found, self.leaves).to(out)
+            out = out + _flat(slopes, self.leaves).to(out)
         return out
 
     def gradient(self) -> Tensor:
         """∇f (n,)."""
         if self.g is None:
-            found: Sequence[Tensor | None] = [None] * len(self.leaves)
+            slopes: Sequence[Tensor | None] = [None] * len(self.leaves)
             if self.top is not None and self.top.requires_grad:
-                found = torch.autograd.grad(
+                slopes = torch.autograd.grad(
                     self.top, self.leaves, retain_graph=self.rows is not None, allow_unused=True
                 )
-            self.g = _flat(found, self.leaves).to(self.x)
+            self.g = _flat(slopes, self.leaves).to(self.x)
         return self.g
 
     def steepness(self) -> float:
@@ -218,7 +218,17 @@ class Functions:
             each = broken(v.cpu().numpy(), self.count[0])
             total, worst = float(each.sum()), float(each.max(initial=0.0))
         finite = math.isfinite(f) and math.isfinite(total)
-        return Evaluated(x, f, v, total, worst, finite, leaves, top, rows)
+        return Evaluated(
+            x=x,
+            f=f,
+            v=v,
+            total=total,
+            worst=worst,
+            finite=finite,
+            leaves=leaves,
+            top=top,
+            rows=rows,
+        )
 
     def read(
         self, parts: Sequence[Tensor], *more: Any
@@ -246,28 +256,28 @@ class Functions:
                 held[name] = self.parameters[k]
         return top, e, c
 
-    def _top(self, found: Any) -> Tensor:
-        if not isinstance(found, Tensor) or found.numel() != 1:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    def _top(self, value: Any) -> Tensor:
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise DataError(f"the objective gave {shape}; it must give a tensor with one number")
-        if not found.is_floating_point():
-            raise DataError(f"the objective gave {found.dtype}; it must give a real number")
-        return found.reshape(())
+        if not value.is_floating_point():
+            raise DataError(f"the objective gave {value.dtype}; it must give a real number")
+        return value.reshape(())
 
     def _side(self, name: str, *argument: Any) -> list[Tensor]:
         out = []
         for k, function in enumerate(self.sides[name]):
-            found = function(*argument)
-            if isinstance(found, int | float):
-                found = torch.as_tensor(found, dtype=self.kinds[0], device=self.device)
-            if not isinstance(found, Tensor) or not found.is_floating_point():
-                what = found.dtype if isinstance(found, Tensor) else type(found).__name__
+            values = function(*argument)
+            if isinstance(values, int | float):
+                values = torch.as_tensor(values, dtype=self.kinds[0], device=self.device)
+            if not isinstance(values, Tensor) or not values.is_floating_point():
+                what = values.dtype if isinstance(values, Tensor) else type(values).__name__
                 raise DataError(f"{name}[{k}] gave {what}; it must give a tensor of real numbers")
-            out.append(found.reshape(-1))
+            out.append(values.reshape(-1))
         return out
 
-    def _counted(self, found: Sequence[Sequence[Tensor]]) -> None:
-        equal, other = (sum(piece.numel() for piece in side) for side in found)
+    def _counted(self, sides: Sequence[Sequence[Tensor]]) -> None:
+        equal, other = (sum(piece.numel() for piece in side) for side in sides)
         if self.calls > 1 and (equal, other) != self.count:
             raise DataError(
                 f"the constraints gave {equal} equations and {other} inequalities, "

@@ -1,4 +1,4 @@
-"""What is known of curvature: H, an approximation of the inverse Hessian, by BFGS.
+"""Curvature: H, an approximation of the inverse Hessian, by BFGS.
 
     H₊ = (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ,      ρ = 1 / sᵀy
 

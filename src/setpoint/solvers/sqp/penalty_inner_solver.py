@@ -128,9 +128,9 @@ def _box(parts: Sequence[Tensor], bounds: Sequence[Bounds], fixed: Sequence[bool
     """Bounds of all variables, flat; those of a fixed one are where it is."""
     sides: tuple[list[Tensor], list[Tensor]] = ([], [])
     for k, (part, pair) in enumerate(zip(parts, bounds, strict=True)):
-        held = bool(fixed) and fixed[k]
+        is_fixed = bool(fixed) and fixed[k]
         for side, bound, fill in zip(sides, pair, (-math.inf, math.inf), strict=True):
-            if held:
+            if is_fixed:
                 bound = part.detach()
             given = torch.full_like(part, fill) if bound is None else bound.expand(part.shape)
             side.append(given.detach().reshape(-1).double())

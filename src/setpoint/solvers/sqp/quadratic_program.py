@@ -58,15 +58,15 @@ def box(
     q, low, high = q / size, low * size, high * size
     if len(q) == 1:
         return np.clip(-q / Q[0], low, high) / size
-    found = None if guess is None else _polished(Q, q, low, high, guess)
-    if found is None:
+    solution = None if guess is None else _polished(Q, q, low, high, guess)
+    if solution is None:
         y = _solved(Q, q, low, high, None, solver)
         span = np.where(np.isfinite(high - low), high - low, 1 + np.abs(y))
         near = 1e-6 * span
         sides = np.where(y <= low + near, -1.0, np.where(y >= high - near, 1.0, 0.0))
-        found = _polished(Q, q, low, high, sides)
-        found = np.clip(y, low, high) if found is None else found
-    return np.clip(found / size, low / size, high / size)
+        solution = _polished(Q, q, low, high, sides)
+        solution = np.clip(y, low, high) if solution is None else solution
+    return np.clip(solution / size, low / size, high / size)
 
 
 def hull(
@@ -123,14 +123,14 @@ def _refined(U: Array, y: Array, low: Array, summed: int) -> Array:
         z, _ = nnls(np.column_stack([rows, one]).T, np.append(np.zeros(U.shape[1]), WEIGHT))
     except RuntimeError:  # it went round in circles
         return y
-    found = np.zeros_like(y)
-    found[index] = z[: len(index)]
-    found[free] -= z[len(index) :]
-    total = found[:summed].sum()
+    solution = np.zeros_like(y)
+    solution[index] = z[: len(index)]
+    solution[free] -= z[len(index) :]
+    total = solution[:summed].sum()
     if total <= 0:
         return y
-    found /= total
-    return found if np.linalg.norm(found @ U) <= np.linalg.norm(y @ U) else y
+    solution /= total
+    return solution if np.linalg.norm(solution @ U) <= np.linalg.norm(y @ U) else y
 
 
 def _polished(Q: Array, q: Array, low: Array, high: Array, sides: Array) -> Array | None:
@@ -152,22 +152,22 @@ def _polished(Q: Array, q: Array, low: Array, high: Array, sides: Array) -> Arra
     slope = Q @ y + q
     size = 1e-10 * (1 + np.abs(q).max() + np.abs(slope).max())
     inside = ((y >= low) & (y <= high)).all()
-    kept = (slope[sides < 0] >= -size).all() and (slope[sides > 0] <= size).all()
+    signs_hold = (slope[sides < 0] >= -size).all() and (slope[sides > 0] <= size).all()
     solved = np.abs(slope[free]).max(initial=0.0) <= 1e3 * size
-    return y if inside and kept and solved else None
+    return y if inside and signs_hold and solved else None
 
 
 def _solved(Q: Array, q: Array, low: Array, high: Array, summed: int | None, solver: str) -> Array:
     if solver not in SOLVERS:
         raise KindError(f'qp="{solver}": one of {", ".join(SOLVERS)}')
     if solver == "daqp" or (solver == "auto" and len(q) <= SMALL):
-        found = _daqp(Q, q, low, high, summed)
-        if found is not None:
-            return found
-    found = _piqp(Q, q, low, high, summed)
-    if found is None and solver == "piqp" and len(q) <= 10 * SMALL:
-        found = _daqp(Q, q, low, high, summed)
-    return _sure(q, low, high, summed) if found is None else found
+        solution = _daqp(Q, q, low, high, summed)
+        if solution is not None:
+            return solution
+    solution = _piqp(Q, q, low, high, summed)
+    if solution is None and solver == "piqp" and len(q) <= 10 * SMALL:
+        solution = _daqp(Q, q, low, high, summed)
+    return _sure(q, low, high, summed) if solution is None else solution
 
 
 def _sure(q: Array, low: Array, high: Array, summed: int | None) -> Array:

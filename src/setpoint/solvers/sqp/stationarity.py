@@ -1,4 +1,4 @@
-"""How far a point is from the conditions of an optimum, kinks included.
+"""Residual of the conditions of an optimum at a point, kinks included.
 
     r = Σₖ αₖ ∇f(xₖ) + Σⱼ λⱼ ∇vⱼ + z,     α >= 0,  Σ α = 1,  λ of an inequality >= 0,  z of bounds
 
@@ -152,15 +152,15 @@ def stationarity(
     weights[points, 1 + which] = weight[count : count + len(owner)]
     force = torch.zeros_like(x).index_put((bounds,), sign * weight[count + len(owner) :])
     return Stationarity(
-        float(r.norm()),
-        float(cost @ weight.abs()),
-        r,
-        weight.abs() @ A.abs(),
-        weights[:, 1:].sum(0),
-        (-force).clamp(min=0),
-        force.clamp(min=0),
-        torch.stack([p.x for p in near]),
-        weights,
+        kkt=float(r.norm()),
+        gap=float(cost @ weight.abs()),
+        r=r,
+        scale=weight.abs() @ A.abs(),
+        multipliers=weights[:, 1:].sum(0),
+        low=(-force).clamp(min=0),
+        high=force.clamp(min=0),
+        points=torch.stack([p.x for p in near]),
+        weights=weights,
     )
 
 
@@ -257,13 +257,13 @@ class Looking:
         self.gradients += 1
         self.memory.add(remembered(point))
 
-    def left(self, found: Stationarity) -> float:
+    def left(self, stationarity: Stationarity) -> float:
         """What is left of the conditions, coordinate by coordinate beside what it is made of.
 
         maxᵢ |rᵢ| / (1 + Σ |∇f|ᵢ + Σ |λ∇c|ᵢ + |z|ᵢ), with less than 1 where gradients are small from
         the start. A steep slope that a bound or a constraint holds says nothing of the others.
         """
-        return float((found.r.abs() / (self.unit + found.scale)).max())
+        return float((stationarity.r.abs() / (self.unit + stationarity.scale)).max())
 
     def reach(self, x: Tensor) -> float:
         """The size that x has here: how large it is, or how far it came."""

@@ -152,20 +152,29 @@ class Steering:
         gain = self._gain(y)
         slope = -mu * float(self.K[0] @ y) - gain
         sides = self.guess[: self.m]
-        return Direction(d, mu, weights[1 : self.m + 1], w, slope, gain, sides, held)
+        return Direction(
+            d=d,
+            mu=mu,
+            y=weights[1 : self.m + 1],
+            w=w,
+            slope=slope,
+            gain=gain,
+            sides=sides,
+            held=held,
+        )
 
     def steer(self, mu: float, least: float) -> Direction:
         """The direction, with μ lowered until it heads for the constraints."""
-        found = self.solve(mu)
-        if not self.m or found.gain >= ENOUGH * self.broken - least:
-            return found
+        direction = self.solve(mu)
+        if not self.m or direction.gain >= ENOUGH * self.broken - least:
+            return direction
         best = self.solve(0.0).gain
         for k in range(TRIES):
-            if found.gain >= ENOUGH * best - least:
+            if direction.gain >= ENOUGH * best - least:
                 break
             mu *= LOWER if k < GENTLE else LOWER**k
-            found = self.solve(mu)
-        return found
+            direction = self.solve(mu)
+        return direction
 
     def _dual(self, mu: float) -> np.ndarray:
         """(μ, y): what each row of gradients counts."""

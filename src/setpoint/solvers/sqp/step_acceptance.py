@@ -70,7 +70,7 @@ class Searching:
             bent = self._bent(point, direction, first, mu, hessian, enough)
             if bent is not None:
                 return LineSearchResult(1.0, bent)
-        found = weak_wolfe(
+        search = weak_wolfe(
             at,
             lambda trial: trial.merit(mu),
             slope_at,
@@ -82,12 +82,12 @@ class Searching:
             further=further,
             spent=self.spent,
         )
-        self.bad = self.bad or found.bad
-        if found.point is not None and bool((found.point.x == point.x).all()):
+        self.bad = self.bad or search.bad
+        if search.point is not None and bool((search.point.x == point.x).all()):
             return LineSearchResult(
-                0.0, None, bad=found.bad
+                0.0, None, bad=search.bad
             )  # too short for the numbers that x is made of
-        return found
+        return search
 
     def _at(self, x: Tensor) -> Evaluated:
         return self.functions(x if self.box is None else self.box.clip(x))

@@ -1,4 +1,4 @@
-"""How a run ends, as sentences."""
+"""Limits of a run, and its end as a sentence."""
 
 from __future__ import annotations
 
