@@ -81,7 +81,7 @@ class GoalLoss(RunningLoss):
         self.method = _method(method, **options)
         program = self.method.lower(self.goal, self.task)
         if guard and memory and isinstance(program, GoalProgram):
-            program = guarded(program)
+            program = guarded(program, self.goal, self.task)
         super().__init__(
             program,
             memory=memory,
@@ -97,7 +97,7 @@ class GoalLoss(RunningLoss):
         It follows the recent rows with a margin, so that decisions at it keep the constraints where
         decisions at 0 do not yet. For a rule on rows of your own choice see :meth:`rule`.
         """
-        if isinstance(self.program, GuardedProgram) and self.program.reads_window:
+        if isinstance(self.program, GuardedProgram) and self.program.judge is not None:
             return float(self.program.threshold)
         thresholds = self.recover().thresholds
         return float(thresholds[0]) if len(thresholds) == 1 else 0.0
@@ -118,12 +118,12 @@ class GoalLoss(RunningLoss):
         >>> loss.status().rows
         0
         """
-        if not isinstance(self.program, GuardedProgram) or self.program.window is None:
+        if not isinstance(self.program, GuardedProgram) or self.program.judge is None:
             raise KindError(
                 f'"{self.goal}" with {self.method.name} keeps no window of recent rows; '
                 "evaluate the goal on validation rows: sp.tune(goal, y, scores)"
             )
-        return self.program.status(int(self.steps), self.threshold, self.multipliers)
+        return self.program.status(int(self.steps))
 
     def rule(self, target: Any, logits: Any, *, weight: Any = None) -> DecisionRule:
         """The goal's decision rule on rows of your choice, for logits: ``rule.decide(logits)``.

@@ -206,6 +206,12 @@ class RunningLoss(nn.Module):
         ``row`` holds the number of each row among all rows; only losses that are ``indexed`` ask
         for it.
         """
+        if self.training and not torch.is_grad_enabled():
+            self.eval()  # nothing is learned from this batch: validation inside a training loop
+            try:
+                return self.forward(outputs, target, weight=weight, group=group, row=row)
+            finally:
+                self.train()
         kind = outputs.device.type if isinstance(outputs, Tensor) else "cpu"
         if torch.is_autocast_enabled(kind):  # sums and prices are never narrowed
             with torch.autocast(kind, enabled=False):

@@ -6,9 +6,9 @@ Around the program of a method stand
                 in full from :data:`ENOUGH` on, a blend between
 2. *a window*   the newest rows, and the operating point that they show (:mod:`operating_point`):
                 a threshold θ of the score, with a margin, and the intercept a of calibration
-3. *an anchor*  a share of cross-entropy. Half of it is at logits moved by a + θ, whose best scores
-                rank by probability and are 0 where the goal wants its threshold; half at logits
-                moved by a, which pulls the ranking alone and no threshold
+3. *an anchor*  a share of cross-entropy. A third of it is at logits moved by a + θ, whose best
+                scores rank by probability and are 0 where the goal wants its threshold; the rest at
+                logits moved by a, which pulls the ranking alone and no threshold
 4. *prices*     multipliers at which the goal itself would choose the window's threshold: they are
                 solved for at each reading and not integrated, so nothing winds up
 5. *bounds*     prices are scaled so that the method pulls no row more than :data:`LOUDEST` times as
@@ -16,10 +16,10 @@ Around the program of a method stand
                 times plain cross-entropy's
 
 θ is the loss's own threshold: decisions at it keep the constraints while decisions at 0 do not yet.
-Goals over several classes or groups, and methods that move thresholds of their own, get evidence,
-anchor and bounds.
+Methods that move thresholds of their own keep their prices, and their anchor is plain; goals over
+several classes or groups get evidence, anchor and bounds.
 
-Tried and left: anchors without the half at a (the ranking of a linear model falls .05 behind
+Tried and left: anchors without the part at a (the ranking of a linear model falls .05 behind
 cross-entropy's where the floor is high), bounds on the whole alone (a price of 100 drowns the
 anchor), thresholds that follow the drift of the newest scores (they lag behind jitter of ten steps).
 """
@@ -37,19 +37,20 @@ from torch import Tensor
 from setpoint._core.arrays import is_tensor
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import listing
+from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.goal_program import GoalProgram, MixedProgram
 from setpoint.methods.guard.loss_status import ConstraintStatus, LossPhase, LossStatus, figures
 from setpoint.methods.guard.operating_point import intercept, operating_point, price_at
 from setpoint.methods.guard.recent_rows import Pool, TrackedRows, rows_of
-from setpoint.methods.method import Recovered
+from setpoint.methods.method import GoalStanding, Recovered, not_totals
 from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
 FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
 WINDOW = 8192  #: rows; 4096 kept 95 of 100 constraints on training rows where 8192 kept 97
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
-MARGIN = 1.0  #: standard errors; without one, 92 of 100 constraints were kept
+MARGIN = 1.5  #: standard errors; without one 92 of 100 constraints were kept, with one 97
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
 LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
 STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
@@ -57,12 +58,14 @@ LIMIT = 100.0  #: of a price, in units of the objective; at 100 the objective ha
 FARTHEST = 12.0  #: logits that the anchor is moved by, at most: probabilities of 6e-6
 
 
-def guarded(inner: GoalProgram, anchor: float | None = None) -> GuardedProgram:
-    """A program with its guard; ``anchor`` the share of cross-entropy, by default the method's."""
-    share = getattr(inner, "mix", 0.0) or ANCHOR if anchor is None else anchor
+def guarded(inner: GoalProgram, goal: Goal, task: Task) -> GuardedProgram:
+    """The program of a goal with its guard; the method's own share of cross-entropy anchors it."""
+    anchor = ANCHOR
     if isinstance(inner, MixedProgram):
-        inner.mix = 0.0  # the anchor takes its place
-    return GuardedProgram(inner, share)
+        anchor, inner.mix = inner.mix or ANCHOR, 0.0  # the anchor takes its place
+    single = task.kind == "binary" and inner.cells.shape[0] == 1
+    decides = single and not_totals(goal, task) is None
+    return GuardedProgram(inner, anchor, Lowered(goal.lowered, inner.cells) if decides else None)
 
 
 class GuardedProgram(TracksThresholds, StreamProgram):
@@ -73,6 +76,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     inner : GoalProgram
     anchor : float
         Share of cross-entropy.
+    judge : Lowered or None
+        The goal as it was stated, where one threshold decides; by it the window is read.
 
     Attributes
     ----------
@@ -80,8 +85,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         θ, a and a + θ; 0 until the window has been read.
     margin : torch.Tensor
         Share of the margin that θ keeps; −1 where a constraint is broken at every threshold.
-    dual : torch.Tensor
-        The multipliers of the last reading.
+    price_now, dual : torch.Tensor
+        Prices of the constraints at the last reading, in units of the objective, and as the
+        multipliers of the method.
     evidence : torch.Tensor
         (2, classes) rows of each class before the current step, and with it.
     bounded : torch.Tensor
@@ -95,12 +101,13 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     offset: Tensor
     margin: Tensor
     dual: Tensor
+    price_now: Tensor
     evidence: Tensor
     bounded: Tensor
     calls: Tensor
     start: Tensor
 
-    def __init__(self, inner: GoalProgram, anchor: float) -> None:
+    def __init__(self, inner: GoalProgram, anchor: float, judge: Lowered | None) -> None:
         super().__init__()
         self.inner = inner
         self.anchor = float(anchor)
@@ -111,13 +118,14 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if tracker is not None:
             self.follows, self.refreshes = tracker.follows, tracker.refreshes
             self.needs_whole_batch = tracker.needs_whole_batch
-        self.cells, self.lowered, self.shape = inner.cells, inner.lowered, inner.shape
-        one_table = self.cells.task.kind == "binary" and self.cells.shape[0] == 1
-        self.reads_window = one_table and tracker is None and isinstance(self.lowered, Lowered)
-        self.window = Pool(WINDOW) if one_table else None
+        self.cells, self.judge, self.shape = inner.cells, judge, inner.shape
+        self.steers = judge is not None and tracker is None  # moves prices and anchor too
+        self.window = None if judge is None else Pool(WINDOW)
         classes = len(inner.presence(torch.zeros(inner.shape)))
         self.register_buffer("start", inner.start.clone(), False)
         self.register_buffer("dual", inner.start.clone())
+        constraints = 0 if judge is None else len(judge.constraints)
+        self.register_buffer("price_now", torch.ones(constraints, dtype=torch.float64))
         for name in ("threshold", "calibration", "offset", "margin"):
             self.register_buffer(name, torch.zeros((), dtype=torch.float64))
         self.register_buffer("evidence", torch.zeros(2, classes))
@@ -169,7 +177,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def shown(self) -> dict[str, Any]:
         own = {} if self._tracker is None else self._tracker.shown()
-        return {**own, "threshold": float(self.threshold)} if self.reads_window else own
+        return {**own, "threshold": float(self.threshold)} if self.window is not None else own
 
     # --- evidence and window -----------------------------------------------------------------------
 
@@ -198,7 +206,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.evidence[0].copy_(self.evidence[1])
         self.calls[0].add_(1)
         self._turn += 1
-        if self.reads_window and self._turn % EVERY == 0:
+        if self.judge is not None and self._turn % EVERY == 0:
             self._read(size, exchange)
 
     def _counts(self, rows: Batch, weight: Tensor, exchange: Exchange | None) -> Tensor:
@@ -230,18 +238,20 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def _read(self, size: int, exchange: Exchange | None) -> None:
         """Threshold, intercept and prices from the window, where both classes are in it."""
+        assert self.judge is not None
         scores, y, weight = self.observed(exchange)
         if min(y.sum(), len(y) - y.sum()) < FEW:
             return
-        point = operating_point(self.lowered, scores, y, weight, MARGIN)
+        point = operating_point(self.judge, scores, y, weight, MARGIN)
         calibration = intercept(scores, y, weight, float(self.calibration))
         offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
         self.threshold.fill_(point.threshold)
         self.calibration.fill_(calibration)
         self.offset.fill_(offset)
         self.margin.fill_(point.share)
-        prices = price_at(self.lowered, point.cells, 1 / (1 + np.exp(-offset)), LIMIT)
-        state = self._inner.dual_state(prices)
+        prices = price_at(self.judge, point.cells, 1 / (1 + np.exp(-offset)), LIMIT)
+        self.price_now.copy_(torch.as_tensor(prices))
+        state = self._inner.dual_state(prices) if self.steers else None
         if state is not None:
             self.dual.copy_(torch.as_tensor(state))
 
@@ -260,9 +270,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             return plain
         goal = self._inner.pull(rows, memory, prices, on, step, scale).reshape(plain.shape)
         anchor = plain
-        if self.reads_window:
+        if self.steers:
             at_goal = self._plain(rows, scale, self.offset)
-            anchor = (at_goal + self._plain(rows, scale, self.calibration)) / 2
+            anchor = (at_goal + 2 * self._plain(rows, scale, self.calibration)) / 3
         goal = goal * rows.small(self._loudness(prices))
         gradient = (1 - self.anchor) * goal + self.anchor * anchor
         gradient = share * gradient + (1 - share) * plain
@@ -294,14 +304,16 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         return slope if rows.weight is None else slope * rows.weight
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
-        if not self.reads_window or self._inner.dual_state(violations) is None:
+        if not self.steers or self._inner.dual_state(violations) is None:
             return self._inner.ascend(multipliers, violations, share)
         return self.dual if is_tensor(multipliers) else self.dual.numpy()
 
     # --- how it stands ------------------------------------------------------------------------------
 
-    def status(self, step: int, threshold: float, multipliers: Tensor) -> LossStatus:
-        """How the goal stands on the window, decided at a threshold."""
+    def status(self, step: int) -> LossStatus:
+        """How the goal stands on the window, decided at the threshold."""
+        assert self.judge is not None
+        threshold = float(self.threshold)
         cells, rows = self.window_cells(threshold)
         blend = float(self.blend())
         phase = LossPhase.EVIDENCE if not blend else LossPhase.BLEND
@@ -310,11 +322,11 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         known["phase"] = LossPhase.GOAL if blend == 1 else phase
         if not rows:
             return LossStatus(**known, decided=math.nan, objective=None, constraints=())
-        objective, constraints = figures(self.lowered, cells, rows)
-        prices = multipliers.tolist() if len(multipliers) >= len(constraints) else []
+        objective, constraints = figures(self.judge, cells, rows)
+        prices = self.price_now.tolist()
         standings = tuple(
             ConstraintStatus(
-                **vars(figure), bound=bound, held=held, price=prices[i] if prices else math.nan
+                **vars(figure), bound=bound, held=held, price=prices[i]
             )
             for i, (figure, bound, held) in enumerate(constraints)
         )
@@ -358,18 +370,16 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def recovered(self, own: Recovered) -> Recovered:
         """What the method recovered, with the window's hard figures where it reads the window."""
-        if not self.reads_window:
+        if self.judge is None:
             return own
         threshold = float(self.threshold)
         cells, rows = self.window_cells(threshold)
         if not rows:
             return replace(own, thresholds=(threshold,))
-        value, *excess = self.lowered.stated(cells[None])
-        standings = tuple(
-            c._replace(excess=float(x)) for c, x in zip(own.constraints, excess, strict=True)
-        )
-        value = -self.lowered.goal.sign * value
-        return Recovered(float(value), standings, (threshold,))
+        value, *excess = self.judge.stated(cells[None])
+        names, prices = self.judge.constraints, self.price_now.tolist()
+        standings = tuple(map(GoalStanding, names, map(float, excess), prices))
+        return Recovered(-self.judge.goal.sign * float(value), standings, (threshold,))
 
     # --- state -------------------------------------------------------------------------------------
 
