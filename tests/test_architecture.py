@@ -26,7 +26,7 @@ MAY = {
     "solvers": {"_core", "programs"},
     "methods": {"_core", "expressions", "metrics", "goals", "surrogates", "programs"},
     "training": {"_core", "expressions", "metrics", "goals", "programs", "solvers"},
-    "losses": {"decisions", "_core", "expressions", "goals", "methods", "training"},
+    "losses": {"decisions", "programs", "_core", "expressions", "goals", "methods", "training"},
     "datasets": {"_core"},
     "robustness": {"_core", "programs", "solvers", "statistics", "rules", "decisions"},
     "restoration": {"_core", "programs", "solvers", "statistics"},

@@ -13,6 +13,7 @@ from setpoint.methods import Method, Recovered, method
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
 from setpoint.methods.guard.loss_status import LossStatus
+from setpoint.programs import KeepsRows
 from setpoint.training import RunningLoss
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ class GoalLoss(RunningLoss):
         self.task = Task.make(task)
         self.method = _method(method, **options)
         program = self.method.lower(self.goal, self.task)
-        if guard and memory and isinstance(program, GoalProgram):
+        keeps = isinstance(program, KeepsRows)
+        if guard and memory and isinstance(program, GoalProgram) and not keeps:
             program = guarded(program, self.goal, self.task)
         super().__init__(
             program,
@@ -160,6 +162,13 @@ class GoalLoss(RunningLoss):
         if not isinstance(program, GuardedProgram):
             return self.method.recover(program, totals, self.multipliers)
         return program.recovered(self.method.recover(program.inner, totals, self.multipliers))
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
+        """A run that was begun without a guard, by version 1, goes on without."""
+        begun = f"{prefix}totals" in state_dict and f"{prefix}program.calls" not in state_dict
+        if begun and isinstance(self.program, GuardedProgram):
+            self._take(self.program.bare())
+        super()._load_from_state_dict(state_dict, prefix, *more)
 
     def extra_repr(self) -> str:
         """The goal and the method."""

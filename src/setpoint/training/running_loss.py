@@ -172,12 +172,8 @@ class RunningLoss(nn.Module):
         self.warmup = whole("warmup", warmup, 0, floats=True, error=KindError)
         self.accumulate = whole("accumulate", accumulate, 1, floats=True, error=KindError)
         check_options(program, self.memory, self.accumulate)
-        self.program = program
         self.process_group = process_group
-        # found without the search through submodules
-        self.__dict__["_program"] = program
-        self.__dict__["_tracker"] = program if isinstance(program, TracksThresholds) else None
-        self.__dict__["_row_keeper"] = program if isinstance(program, KeepsRows) else None
+        self._take(program)
         zero = torch.zeros(program.shape)
         self.register_buffer("totals", zero.double() if self._row_keeper else zero)
         self.register_buffer("prices", zero.clone())
@@ -191,6 +187,13 @@ class RunningLoss(nn.Module):
         self._constrained = program.start.numel() > 0
         self._watch = LossWatch()
         self._views: Any = [], []
+
+    def _take(self, program: StreamProgram) -> None:
+        self.program = program
+        # found without the search through submodules
+        self.__dict__["_program"] = program
+        self.__dict__["_tracker"] = program if isinstance(program, TracksThresholds) else None
+        self.__dict__["_row_keeper"] = program if isinstance(program, KeepsRows) else None
 
     def forward(
         self,

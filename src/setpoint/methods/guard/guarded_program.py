@@ -60,12 +60,10 @@ FARTHEST = 12.0  #: logits that the anchor is moved by, at most: probabilities o
 
 def guarded(inner: GoalProgram, goal: Goal, task: Task) -> GuardedProgram:
     """The program of a goal with its guard; the method's own share of cross-entropy anchors it."""
-    anchor = ANCHOR
-    if isinstance(inner, MixedProgram):
-        anchor, inner.mix = inner.mix or ANCHOR, 0.0  # the anchor takes its place
+    mix = inner.mix if isinstance(inner, MixedProgram) else 0.0
     single = task.kind == "binary" and inner.cells.shape[0] == 1
     decides = single and not_totals(goal, task) is None
-    return GuardedProgram(inner, anchor, Lowered(goal.lowered, inner.cells) if decides else None)
+    return GuardedProgram(inner, mix or ANCHOR, Lowered(goal.lowered, inner.cells) if decides else None)
 
 
 class GuardedProgram(TracksThresholds, StreamProgram):
@@ -111,6 +109,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         super().__init__()
         self.inner = inner
         self.anchor = float(anchor)
+        self.own_mix = 0.0
+        if isinstance(inner, MixedProgram):
+            self.own_mix, inner.mix = inner.mix, 0.0  # the anchor takes its place
         tracker = inner if isinstance(inner, TracksThresholds) else None
         # found without the search through submodules, which costs as much as a small sum
         self.__dict__["_inner"] = inner
@@ -132,6 +133,12 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("bounded", torch.zeros((), dtype=torch.long))
         self.register_buffer("calls", torch.tensor([0, -1]))
         self._turn = 0  #: the same as calls[0], on the host
+
+    def bare(self) -> GoalProgram:
+        """The method's own program, with its own share of cross-entropy."""
+        if isinstance(self.inner, MixedProgram):
+            self.inner.mix = self.own_mix
+        return self.inner
 
     # --- what the method itself says ---------------------------------------------------------------
 
