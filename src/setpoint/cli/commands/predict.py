@@ -18,7 +18,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import Force, Json, Screen, command, count, print_json
 from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.files.table_writer import WRITTEN, sink
+from setpoint.cli.files.table_writer import refuse_unwritten, sink
 from setpoint.cli.inputs.run_scores import (
     DECISION,
     Scorer,
@@ -212,8 +212,7 @@ def predict(
     debug: Debug = False,
 ) -> None:
     """Load, read, decide, write; see :meth:`setpoint.GoalClassifier.predict`."""
-    if out.suffix.lower() not in WRITTEN:
-        raise FileError(f'"{out.name}" must end in {" or ".join(WRITTEN)}.')
+    refuse_unwritten(out)
     if everything and ids:
         raise KindError("--all writes every column; leave --id out.")
     refuse_existing([out], force, rows=[file])

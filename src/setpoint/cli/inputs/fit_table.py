@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_KINDS = {"numeric": "numeric", "category": "category", "date": "date", "ignored": "ignored"}
-
-
 @dataclass(frozen=True)
 class Uses:
     """Which column is what, as the options say it.
@@ -89,7 +86,7 @@ class FitTable:
     def columns_line(self) -> str:
         """14 columns: 6 numeric, 5 category, 1 date, 2 ignored."""
         kinds = self.schema.counts()
-        many = ", ".join(f"{n} {_KINDS[kind]}" for kind, n in kinds.items() if n)
+        many = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
         return f"{count(sum(kinds.values()), 'column')} ({many})"
 
     def record(self) -> dict[str, Any]:
