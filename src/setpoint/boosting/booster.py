@@ -20,7 +20,7 @@ from setpoint._core.words import listing
 from setpoint.datasets import split
 from setpoint.expressions import Expression, take_groups
 from setpoint.expressions.rows.row_events import Label
-from setpoint.fit.class_labels import (
+from setpoint.datasets.class_labels import (
     ClassLabels,
     allows_several_classes,
     needs_two,

@@ -32,7 +32,7 @@ from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import ClassifierAttributes
 from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
+from setpoint.datasets.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
