@@ -15,9 +15,9 @@ import numpy as np
 from setpoint._core.errors import SetpointError
 from setpoint._core.notes import Note, NoteCode, texts
 from setpoint.datasets import Parts
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, Comparison, DecisionRule, Diagnosis, Plan
 from setpoint.decisions.outcome import Outcome
-from setpoint.datasets.class_labels import ClassLabels
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
 from setpoint.fit.stack import MemberOutcome, Stack

@@ -34,10 +34,10 @@ from setpoint._core.files import gathered, read_json, verified, write_text
 from setpoint._core.json_codec import to_json
 from setpoint._core.notes import Note
 from setpoint.datasets import Codes, Features, Schema
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.outcome import Outcome
-from setpoint.datasets.class_labels import ClassLabels
 from setpoint.fit.fold_models import (
     Model,
     ModelSources,
