@@ -33,9 +33,9 @@ from setpoint._core.files import gathered, write_json, write_text
 from setpoint._core.json_codec import to_json
 from setpoint._core.notes import Note
 from setpoint.datasets import Codes, Features, Schema
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import DecisionRule
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.class_labels import ClassLabels
 from setpoint.fit.conclusion.stack import Stack, read_outcomes
 from setpoint.fit.fold_models import (
     Model,
@@ -59,7 +59,7 @@ from setpoint.fit.run_files import (
 )
 from setpoint.fit.run_record import ClassifierRun, FittedRun, RunOrigin
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods import Method, method
 
 FORMAT = "setpoint run 1"
@@ -252,7 +252,7 @@ def _restored(
         rule=rule,
         certificate=certificate,
         comparison=run.comparison(),
-        outcome=Outcome.of(lower(rule.goal), rule, certificate or rule.certificate),
+        outcome=Outcome.of(rule.goal.lowered, rule, certificate or rule.certificate),
         notes=tuple(map(Note.from_json, record["notes"])),
         history=run.json(HISTORY),
         fingerprint=record["fingerprint"],
