@@ -23,7 +23,7 @@ def refuse_unwritten(path: Path) -> None:
         raise FileError(f'"{path.name}" must end in {" or ".join(_WRITTEN)}.')
 
 
-class Sink:
+class TableWriter:
     """A file that takes tables with the same columns."""
 
     def __init__(self, path: Path) -> None:
@@ -78,7 +78,7 @@ def _wide(field: Any) -> Any:
 
 
 @contextmanager
-def sink(path: Path) -> Iterator[Sink]:
+def table_writer(path: Path) -> Iterator[TableWriter]:
     """A file to write to, which stands under its name when the block ends well.
 
     Raises
@@ -87,7 +87,7 @@ def sink(path: Path) -> Iterator[Sink]:
         If it cannot be written; nothing is left behind.
     """
     with replacing(path) as part:
-        table = Sink(part)
+        table = TableWriter(part)
         try:
             table.open()
             yield table
