@@ -85,6 +85,8 @@ def test_the_map_names_every_file():
         for p in FILES
         if p.stem not in ("__init__", "__main__") and f"`{p.stem}`" not in text
     ]
+    templates = sorted(SRC.glob("reports/render/templates/*"))
+    absent += [p.name for p in templates if f"`{p.name}`" not in text]
     absent += [str(f.relative_to(SRC)) for f in FOLDERS if f"{f.relative_to(SRC)}/" not in text]
     assert absent == []
 

@@ -16,6 +16,7 @@ from torch import nn
 from setpoint._core.errors import Argument, KindError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
+from setpoint.datasets.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.decisions import evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
 from setpoint.estimators.base import (
@@ -32,7 +33,6 @@ from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import ClassifierAttributes
 from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of

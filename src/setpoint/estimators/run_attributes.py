@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from setpoint._core.notes import texts
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, Comparison, DecisionRule
-from setpoint.fit.class_labels import ClassLabels
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
 from setpoint.fit.regression.regression_comparison import RegressionComparison

@@ -38,7 +38,7 @@ from setpoint.fit.run_checks import prospects, scored_rows, table_checks
 from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
 from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.table import kind_for
 
@@ -105,7 +105,7 @@ def fit_goal(
     size = division.certify_size
     independent = not division.repeats()
     if size is None:  # rows with weights, or that depend on each other, prove nothing here
-        provable = lower(asked.goal).constraints and job.weight is None and independent
+        provable = asked.goal.lowered.constraints and job.weight is None and independent
         size = CERTIFY if provable else 0.0
     parts = division.part(job, size, recipe.folds)
     given_scores = isinstance(asked.model, ScoresGiven)
@@ -155,7 +155,7 @@ def fit_goal(
     checks = table_checks(job, first, counts, out_of_fold, rule, fitted=not given_scores)
     if proof.scores is not None:
         scored = (scored_rows("certify", job, parts.certify, proof.scores), out_of_fold)
-    goal = lower(rule.goal)
+    goal = rule.goal.lowered
     diagnosis, label_plan, unknown = prospects(goal, rule, scored, choice.confidence)
     notes = (*parts.notes, *recipe.notes, *portfolio.notes, *decision_notes, *proof.notes)
     notes += extreme_note(held, chosen, rule)
@@ -290,7 +290,7 @@ def fingerprint_of(X: Any, target: np.ndarray) -> str:
 
 def refuse_unmeant(job: Job, kind: str | None) -> None:
     """Raise before anything is fitted where the goal names groups or classes that no row has."""
-    task, rows, goal = job.labels.task, len(job.target), lower(job.goal)
+    task, rows, goal = job.labels.task, len(job.target), job.goal.lowered
     several = len(task.classes or ())
     scores = np.zeros((rows, several) if several else rows)
     labels = job.labels.named(job.target)

@@ -26,7 +26,7 @@ from setpoint.fit.members import (
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
 from setpoint.fit.stack import ALWAYS, FOR_REFEREE
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
 from setpoint.rules.table import needs_group
@@ -82,7 +82,7 @@ class Recipe:
     why : tuple of str
         Of each member, in words.
     folds : int
-    choice : Choice
+    choice : RuleChoice
     notes : tuple of str
     """
 
@@ -130,7 +130,7 @@ class FitRequest:
     def _portfolio(self, task: Task) -> Recipe:
         if self.model != "auto" or self.method != "auto":
             return self._trees_or_method(task)
-        goal = lower(self.goal)
+        goal = self.goal.lowered
         plain = members_at(self.effort.name)
         planned = entries(goal, task, self.effort, plain, self.numbers)
         members = [self._member(e.model, e.method) for e in planned]

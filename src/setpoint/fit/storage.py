@@ -34,10 +34,10 @@ from setpoint._core.files import gathered, read_json, verified, write_text
 from setpoint._core.json_codec import to_json
 from setpoint._core.notes import Note
 from setpoint.datasets import Codes, Features, Schema
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.class_labels import ClassLabels
 from setpoint.fit.fold_models import (
     Model,
     ModelSources,
@@ -52,7 +52,7 @@ from setpoint.fit.regression.regression_pipeline import RegressionPlan, Regressi
 from setpoint.fit.run_record import ClassifierRun, FittedRun, RunOrigin
 from setpoint.fit.stack import Stack, read_outcomes
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods import Method, method
 from setpoint.reports import Report
 
@@ -254,7 +254,7 @@ def _restored(
         rule=rule,
         certificate=certificate,
         comparison=comparison,
-        outcome=Outcome.of(lower(rule.goal), rule, certificate or rule.certificate),
+        outcome=Outcome.of(rule.goal.lowered, rule, certificate or rule.certificate),
         notes=tuple(map(Note.from_json, record["notes"])),
         history=read_json(folder / "history.json"),
         fingerprint=record["fingerprint"],

@@ -11,7 +11,7 @@ import numpy as np
 from setpoint._core.errors import KindError
 from setpoint._core.progress import Progress
 from setpoint.datasets import Codes, Features, Schema
-from setpoint.fit.class_labels import ClassLabels
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.goals import Goal
 from setpoint.training.events import Listener, TrainingEvent
 

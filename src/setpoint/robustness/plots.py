@@ -9,8 +9,8 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.arrays import to_numpy
+from setpoint._core.axes import new_axes
 from setpoint._core.errors import DataError
-from setpoint.decisions.plots import new_axes
 from setpoint.robustness.attack_outcomes import Level
 
 

@@ -131,7 +131,8 @@ def test_columns_with_a_role_are_no_features(tmp_path):
 def test_labels_and_cells_are_read_once_and_each_file_is_hashed_once(fit):
     """What is known already is handed on; a check that is repeated here is time on every fit."""
     from setpoint._core import files
-    from setpoint.fit import class_labels, pipeline
+    from setpoint.datasets import class_labels
+    from setpoint.fit import pipeline
 
     watched = {
         function.__code__: name

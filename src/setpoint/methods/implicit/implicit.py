@@ -35,7 +35,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.options import choice, number, whole
 from setpoint._core.words import listing
 from setpoint.expressions import AtK
-from setpoint.goals import Goal, Task, check, lower
+from setpoint.goals import Goal, Task, check
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
@@ -382,7 +382,7 @@ class Implicit(Method):
         why = aim_objection(goal, task, self.share)
         if why is None and curve_of(goal) is None:
             why = not_totals(goal, task)
-            plain = task.kind == "binary" and self.by is None and len(lower(goal).constraints) == 1
+            plain = task.kind == "binary" and self.by is None and len(goal.lowered.constraints) == 1
             if why is None and self.regulariser and not plain:
                 why = "regulariser is for one threshold and one constraint; leave it at 0"
         return why
