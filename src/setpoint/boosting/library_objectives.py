@@ -25,7 +25,7 @@ def library(name: str) -> Any:
         raise KindError(f'{name} is not installed: pip install "setpoint[{name}]"') from error
 
 
-class _Exact(TreeObjective):
+class _ExactThreshold(TreeObjective):
     """Thresholds by the exact search."""
 
     def cut(self, rows: TreeRows) -> float:
@@ -33,7 +33,7 @@ class _Exact(TreeObjective):
         return best_threshold(GoalOnRows.meet(self.goal, columns))[1]
 
 
-class LightGBMObjective(_Exact, LightGBMTrees):
+class LightGBMObjective(_ExactThreshold, LightGBMTrees):
     """A goal for LightGBM: ``lgb.train({"objective": LightGBMObjective(goal), "metric": "None"})``.
 
     Several classes also need ``"num_class": K``. Parameters are those of ``TreeObjective``: the
@@ -64,7 +64,7 @@ class LightGBMObjective(_Exact, LightGBMTrees):
         return booster.predict(X, raw_score=True) + spread(start, len(X))
 
 
-class XGBoostObjective(_Exact, XGBoostTrees):
+class XGBoostObjective(_ExactThreshold, XGBoostTrees):
     """A goal for XGBoost: ``xgb.train(…, obj=XGBoostObjective(goal))``.
 
     Say ``"disable_default_eval_metric": True``, and ``"num_class": K`` of several classes.
@@ -83,7 +83,7 @@ class XGBoostObjective(_Exact, XGBoostTrees):
         return np.asarray(scores, dtype=np.float64)
 
 
-class CatBoostObjective(_Exact, CatBoostTrees):
+class CatBoostObjective(_ExactThreshold, CatBoostTrees):
     """A goal for CatBoost: ``{"loss_function": objective, "eval_metric": objective.metric}``.
 
     Say ``"boosting_type": "Plain"`` too. There are no groups, and several classes are slow, since

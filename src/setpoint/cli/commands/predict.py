@@ -18,7 +18,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import Force, Json, Screen, command, count, print_json
 from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.files.table_writer import WRITTEN, sink
+from setpoint.cli.files.table_writer import WRITTEN, table_writer
 from setpoint.cli.inputs.run_scores import (
     DECISION,
     Scorer,
@@ -73,7 +73,7 @@ class Deciding:
         """Decide every chunk and write it; ``tick`` is told the share that is done."""
         found = DecisionCounts()
         decided = None if self.rule.point.row_by_row else self._at_once()
-        with read_chunks(self.file, ROWS, like=self._like()) as chunks, sink(out) as file:
+        with read_chunks(self.file, ROWS, like=self._like()) as chunks, table_writer(out) as file:
             for chunk in chunks:
                 first = chunks.start
                 if decided is None:

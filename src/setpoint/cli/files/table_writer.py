@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WRITTEN = (".csv", ".parquet")
 
 
-class Sink:
+class TableWriter:
     """A file that takes tables with the same columns."""
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +71,7 @@ def _wide(field: Any) -> Any:
 
 
 @contextmanager
-def sink(path: Path) -> Iterator[Sink]:
+def table_writer(path: Path) -> Iterator[TableWriter]:
     """A file to write to, which stands under its name when the block ends well.
 
     Raises
@@ -80,7 +80,7 @@ def sink(path: Path) -> Iterator[Sink]:
         If it cannot be written; nothing is left behind.
     """
     with replacing(path) as part:
-        table = Sink(part)
+        table = TableWriter(part)
         try:
             table.open()
             yield table
