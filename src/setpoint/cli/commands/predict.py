@@ -28,6 +28,7 @@ from setpoint.cli.inputs.run_scores import (
 )
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
 from setpoint.datasets import Schema, column, read_chunks
+from setpoint.datasets.columns.column_names import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,8 +292,7 @@ class Decided:
             ("Data", f"{self.file}: {count(found.rows, 'row')}"),
         ]
         if found.ignored:
-            names = listing((f'"{name}"' for name in found.ignored), most=6)
-            facts.append(("", f"passed over: {names}"))
+            facts.append(("", f"passed over: {quoted(found.ignored, most=6)}"))
         facts.append(("Operating point", run.rule.operating_point()))
         facts += [
             ("Decided" if name == DECISION else name, self._counted(name, counts))
