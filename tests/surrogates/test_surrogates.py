@@ -27,6 +27,7 @@ from setpoint.surrogates import (
     schedule,
     surrogate,
 )
+from setpoint.surrogates.sigmoid import logistic, logistic_slope
 
 THRESHOLDS = (0.05, 0.1, 0.3, 0.5, 0.77, 0.95)
 #: a hinge's margin must fit below its threshold
@@ -159,6 +160,18 @@ def test_the_derivative_is_the_difference_quotient_away_from_knots(h):
     assert len(p) > 900
     quotient = (h.value(p + eps) - h.value(p - eps)) / (2 * eps)
     torch.testing.assert_close(h.derivative(p), quotient, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sharpness", [0.7, 1.0, 10.0, 300.0])
+def test_the_logistic_step_is_the_written_formula_to_the_last_bit(kind, sharpness):
+    d = torch.randn(4001, dtype=kind, generator=torch.Generator().manual_seed(0))
+    h = torch.sigmoid(d * sharpness)
+    assert torch.equal(logistic(d, sharpness), h)
+    assert torch.equal(logistic_slope(h, sharpness), sharpness * h * (1 - h))
+    exact = d.double().requires_grad_()
+    (slope,) = torch.autograd.grad(logistic(exact, sharpness).sum(), exact)
+    torch.testing.assert_close(logistic_slope(logistic(exact, sharpness), sharpness), slope)
 
 
 @pytest.mark.parametrize("h", [Linear(0.3), Ramp(0.3), Hinge(0.3, margin=0.1)])

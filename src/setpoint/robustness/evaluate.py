@@ -49,7 +49,7 @@ from setpoint.statistics.binomial import check_confidence
 MAX_LOSS, MIN_RADIUS = "max-loss", "min-radius"
 
 
-def largest_loss(distance: Distance, loss: str, settings: Mapping[str, Any]) -> Attack:
+def max_loss_attack(distance: Distance, loss: str, settings: Mapping[str, Any]) -> Attack:
     """Max ℓ(z(x'), y) subject to d(x, x') ≤ eps and the box."""
 
     def call(given: Call) -> AttackResult:
@@ -68,7 +68,7 @@ def largest_loss(distance: Distance, loss: str, settings: Mapping[str, Any]) -> 
     return Attack(MAX_LOSS, call, each_eps=True, ours=True)
 
 
-def least_radius(distance: Distance, settings: Mapping[str, Any]) -> Attack:
+def min_radius_attack(distance: Distance, settings: Mapping[str, Any]) -> Attack:
     """Min d(x, x') subject to margin(z(x'), y) ≥ 0 and the box."""
 
     def call(given: Call) -> AttackResult:
@@ -270,9 +270,9 @@ def _attacks(
                 "others are given as objects"
             )
         if one == MIN_RADIUS or (one == "auto" and radius):
-            attacks.append(least_radius(distance, settings))
+            attacks.append(min_radius_attack(distance, settings))
         if one in ("auto", MAX_LOSS):
-            attacks.append(largest_loss(distance, loss, settings))
+            attacks.append(max_loss_attack(distance, loss, settings))
     if not attacks:
         raise KindError('attacks is empty; say "auto" for ours')
     attacks.sort(key=lambda attack: not attack.nearest)

@@ -261,6 +261,7 @@ class PenaltyRun:
         return torch.autograd.grad(phi, self.leaves, allow_unused=True)
 
     def _grow(self) -> None:
+        """μ grows where its constraint is broken, ω everywhere; both up to their caps."""
         solver = self.solver
         grown = (self.weights * solver.weight_growth).minimum(self.caps)
         self.weights = torch.where(self.broken > solver.tolerance, grown, self.weights)
@@ -375,10 +376,10 @@ class ExactPenalty:
     power : {1, 2}
         Of the penalty; 1 is exact.
     weight, weight_growth, weight_cap : float
-        μ of the first round, its factor after a round in which the constraint is broken by more
-        than the tolerance, and its greatest value.
+        μ of the first round (1), its factor after a round in which the constraint is broken by
+        more than the tolerance (1.3), and its greatest value (1000).
     strength, strength_growth, strength_cap : float
-        The same for ω, which grows after every round.
+        The same for ω, which grows after every round (0.1, 1.2 and 2).
     rounds, steps : int
         The most of them, and the most steps in each.
     patience : int
@@ -449,7 +450,7 @@ class ExactPenalty:
 
         Parameters
         ----------
-        problem : Problem
+        problem : ConstrainedProblem
         x : torch.Tensor or tuple of them
             Where to start; not changed. Put into its bounds it is the first candidate.
         resume : dict, optional

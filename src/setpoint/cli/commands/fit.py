@@ -197,7 +197,7 @@ def fit(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Of splits and models.", rich_help_panel=MODELS)
     ] = 0,
-    compare: Annotated[
+    no_compare: Annotated[
         bool,
         typer.Option(
             "--no-compare", metavar="", help="Leave the referee out.", rich_help_panel=MODELS
@@ -242,7 +242,7 @@ def fit(
         "effort": effort,
         "folds": folds,
         "certify_size": certify_size,
-        "compare": not compare,
+        "compare": not no_compare,
         "random_state": seed,
     }
     asked = {"margin": margin, "proof_price": proof_price}

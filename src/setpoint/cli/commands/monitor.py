@@ -126,11 +126,11 @@ def monitor(
         watching.save(state.resolve())  # a link stays a link
     if plot is not None and drawn is not None:
         write_bytes(plot, drawn)
-    told = _Told(watching, found, before, rows, file, state, plot)
+    view = MonitorView(watching, found, before, rows, file, state, plot)
     if as_json:
-        print_json(told.record(certificate))
+        print_json(view.record(certificate))
     else:
-        told.show(Screen.open())
+        view.show(Screen.open())
     if found.status == BROKEN:
         raise typer.Exit(Code.INFEASIBLE)
 
@@ -169,7 +169,7 @@ def _refuse_nothing(report: MonitorReport) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class MonitorView:
     """A monitor that was fed, and what it says."""
 
     watching: Monitor

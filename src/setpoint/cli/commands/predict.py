@@ -13,7 +13,7 @@ from setpoint._core.errors import FileError, KindError
 from setpoint.cli.display.terminal import Force, Json, Screen, print_json
 from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.files.table_writer import WRITTEN
+from setpoint.cli.files.table_writer import refuse_unwritten
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
 from setpoint.cli.jobs.predict_job import Decided, Deciding, PredictOptions
 from setpoint.cli.jobs.run_scores import Scorer
@@ -68,8 +68,7 @@ def predict(
     debug: Debug = False,
 ) -> None:
     """Load, read, decide, write; see :meth:`setpoint.GoalClassifier.predict`."""
-    if out.suffix.lower() not in WRITTEN:
-        raise FileError(f'"{out.name}" must end in {" or ".join(WRITTEN)}.')
+    refuse_unwritten(out)
     if everything and ids:
         raise KindError("--all writes every column; leave --id out.")
     refuse_existing([out], force, rows=[file])

@@ -158,7 +158,7 @@ def restore(
     debug: Debug = False,
 ) -> None:
     """Read, measure or take the measurement, restore, save, print; see ``setpoint.restoration``."""
-    from setpoint.cli.inputs.restore_inputs import RestoreOptions, measured
+    from setpoint.cli.inputs.restore_inputs import RestoreOptions, read_problem
     from setpoint.restoration.compare import checked_methods
     from setpoint.restoration.storage import claim
 
@@ -186,7 +186,7 @@ def restore(
         device=device,
         nearest="nearest" in names,
     )
-    given = measured(asked)
+    given = read_problem(asked)
     found = _compared(given, names, iterations, seed, as_json)
     setting = given.setting(asked)
     if out is not None:

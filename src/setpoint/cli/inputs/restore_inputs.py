@@ -1,4 +1,4 @@
-"""What ``setpoint restore`` works on: files, options and names as tensors, an operator, a prior.
+"""The problem of ``setpoint restore``: files, options and names as tensors, operator and prior.
 
 Everything is brought to the declared range of the prior, or taken as it stands where that has no
 ends; nothing about ranges or noise is guessed.
@@ -22,6 +22,7 @@ from setpoint.cli.inputs.user_code import called, imported
 from setpoint.cli.words import count
 from setpoint.restoration.image_files import Pictures, padded, read_pictures
 from setpoint.restoration.image_scores import Range
+from setpoint.restoration.measurement.input_checks import prior_range
 from setpoint.restoration.measurement.noise import as_noise
 from setpoint.restoration.operators import OPERATORS, Blur, Inpaint, as_operator
 from setpoint.restoration.priors.bundled import load_prior
@@ -99,10 +100,10 @@ class Measured:
         )
 
 
-def measured(asked: RestoreOptions) -> Measured:
+def read_problem(asked: RestoreOptions) -> Measured:
     """Read, check and, where it is asked for, simulate."""
     _agree(asked)
-    prior = read_prior(asked.prior, asked.device)
+    prior = prior_of_option(asked.prior, asked.device)
     box = tuple(prior.range)
     _check_ends(asked, box)
     noise = _noise(asked.noise, box)
@@ -124,14 +125,14 @@ def measured(asked: RestoreOptions) -> Measured:
     training = tensors.clean("training") if "training" in pictures else None
     tensors.check_range()
     return Measured(
-        y,
-        truth,
-        training,
-        operator,
-        prior,
-        None if asked.hidden else noise,
-        pictures["source"].names,
-        _notes(asked),
+        y=y,
+        truth=truth,
+        training=training,
+        operator=operator,
+        prior=prior,
+        noise=None if asked.hidden else noise,
+        names=pictures["source"].names,
+        notes=_notes(asked),
     )
 
 
@@ -189,7 +190,7 @@ def _noise(spec: str, box: Range) -> Any:
         raise type(error)(f"--noise {spec}: {error}") from error
 
 
-def read_prior(name: str, device: str) -> Any:
+def prior_of_option(name: str, device: str) -> Any:
     """A bundled prior, a file, a folder, or what a function of the user makes."""
     try:
         torch.zeros(1, device=device)
@@ -199,12 +200,10 @@ def read_prior(name: str, device: str) -> Any:
         ) from error
     if ":" in name and not Path(name).exists():
         prior = called(name, "--prior")
-        for part in ("shape", "seed_shape", "range"):
-            if not hasattr(prior, part):
-                raise KindError(
-                    f"--prior {name} gave a {type(prior).__name__} without {part}; wrap it: "
-                    "setpoint.restoration.Generator(module, shape=…, range=…)."
-                )
+        try:
+            prior_range(prior)
+        except SetpointError as error:
+            raise type(error)(f"--prior {name}: {error}") from error
         return prior.to(device) if isinstance(prior, torch.nn.Module) else prior
     return load_prior(name, device=device)
 

@@ -15,7 +15,7 @@ from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import Screen
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.files.table_writer import sink
+from setpoint.cli.files.table_writer import table_writer
 from setpoint.cli.jobs.run_scores import (
     DECISION,
     Scorer,
@@ -25,6 +25,7 @@ from setpoint.cli.jobs.run_scores import (
 )
 from setpoint.cli.words import command, count
 from setpoint.datasets import Schema, column, read_chunks
+from setpoint.datasets.columns.column_names import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ class Deciding:
         """Decide every chunk and write it; ``tick`` is told the share that is done."""
         found = DecisionCounts()
         decided = None if self.rule.point.row_by_row else self._at_once()
-        with read_chunks(self.file, ROWS, like=self._like()) as chunks, sink(out) as file:
+        with read_chunks(self.file, ROWS, like=self._like()) as chunks, table_writer(out) as file:
             for chunk in chunks:
                 first = chunks.start
                 if decided is None:
@@ -201,8 +202,7 @@ class Decided:
             ("Data", f"{self.file}: {count(found.rows, 'row')}"),
         ]
         if found.ignored:
-            names = listing((f'"{name}"' for name in found.ignored), most=6)
-            facts.append(("", f"passed over: {names}"))
+            facts.append(("", f"passed over: {quoted(found.ignored, most=6)}"))
         facts.append(("Operating point", run.rule.operating_point()))
         facts += [
             ("Decided" if name == DECISION else name, self._counted(name, counts))

@@ -49,7 +49,7 @@ from setpoint.methods.implicit.query_ranking import (
     query_recovered,
 )
 from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
-from setpoint.methods.implicit.threshold_tracker import Keeper
+from setpoint.methods.implicit.threshold_tracker import ThresholdTracker
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import (
     Aim,
@@ -136,7 +136,7 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         As it was stated.
     lowered : Lowered
     moving : Moving
-        Fills the cells, at thresholds that the keeper moves.
+        Fills the cells, at thresholds that the tracker moves.
     aim : Aim
     method : Implicit
     """
@@ -155,7 +155,8 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         self.shape = (moving.count, moving.width)
         self.kappa = moving.sharpness
         self.guard = GUARD * moving.sharpness
-        self.keeper = Keeper(lowered, moving, aim, method)
+        # the attribute's name is a key in every loss that was saved: it stays
+        self.keeper = ThresholdTracker(lowered, moving, aim, method)
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)
         self._last: Any = None  #: logits of the last batch, and the densities of what is held
