@@ -93,6 +93,24 @@ def test_imports_point_down():
             assert target == here or target in MAY[here], f"{path} must not import {module}"
 
 
+def private(node):
+    """The private names that an import statement takes from a file of ours."""
+    if not (isinstance(node, ast.ImportFrom) and ours(node)):
+        return []
+    names = {alias.name for alias in node.names if alias.name.startswith("_")}
+    return sorted(names - {"_core", "__version__"})
+
+
+def test_a_private_name_is_noticed():
+    node = ast.parse("from setpoint._core.words import _near, nearest").body[0]
+    assert private(node) == ["_near"]
+
+
+def test_no_private_name_is_imported_from_another_file():
+    for path, tree in TREES.items():
+        assert [name for node in ast.walk(tree) for name in private(node)] == [], path
+
+
 def imported_rooms():
     """Room -> the other rooms that its modules import."""
     edges = {path_room: set() for path_room in map(room, TREES)}

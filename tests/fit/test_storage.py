@@ -146,6 +146,29 @@ def test_a_file_that_is_missing_is_named(run):
         sp.load(run.parent / "empty")
 
 
+@pytest.mark.parametrize("name", ["certificate.json", "comparison.json", "report.json"])
+def test_a_foreign_file_beside_a_run_is_not_of_it(run, name):
+    """What the seal does not name is read by nobody, whole as it may be."""
+    seal = json.loads((run / "manifest.json").read_text())
+    del seal["files"][name]
+    (run / "manifest.json").write_text(json.dumps(seal))
+    assert (run / name).exists()
+    clf = sp.load(run)
+    if name == "report.json":
+        with pytest.raises(sp.FileError, match="saved without its report"):
+            SavedRun.open(run)
+        return
+    saved = SavedRun.open(run)
+    attribute = name.removesuffix(".json")
+    assert getattr(saved, attribute) is None
+    assert getattr(clf.run_, attribute) is None
+
+
+def test_a_foreign_regressor_beside_a_classifier_is_not_read(run):
+    (run / "regressor.json").write_text("{}")
+    assert isinstance(sp.load(run), sp.GoalClassifier)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"files": {}}', "{", "\x00"])
 def test_a_manifest_that_is_none(run, text):
     (run / "manifest.json").write_text(text)

@@ -17,17 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Read a Parquet file; only the wanted columns are decoded."""
-    return _read(path, columns, "Parquet")
+#: ending of a file's name -> format; Feather (version 2) is an Arrow file
+ARROW_FORMATS = {".parquet": "Parquet", ".feather": "Arrow", ".arrow": "Arrow"}
 
 
-def read_arrow(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Read an Arrow file or stream, which Feather (version 2) is as well."""
-    return _read(path, columns, "Arrow")
-
-
-def _read(path: Path, columns: Sequence[str] | None, kind: str) -> pd.DataFrame:
+def read_arrow(path: Path, columns: Sequence[str] | None, kind: str) -> pd.DataFrame:
+    """Read a Parquet file (only the wanted columns are decoded), or an Arrow file or stream."""
     import pyarrow as pa
 
     with path.open("rb") as file:
@@ -117,7 +112,7 @@ class ArrowFileFacts:
 
 def header(path: Path, kind: str) -> pd.DataFrame:
     """A table without rows, with the columns that the file has."""
-    with _told(path, kind), _opened(path, kind) as file:
+    with _worded_failures(path, kind), _opened(path, kind) as file:
         refuse_repeated(path, file.schema.names)
         rows = file.rows()
         return _framed(
@@ -127,7 +122,7 @@ def header(path: Path, kind: str) -> pd.DataFrame:
 
 def rows_of(path: Path, kind: str) -> int:
     """How many rows the file has, by what it says of itself."""
-    with _told(path, kind), _opened(path, kind) as file:
+    with _worded_failures(path, kind), _opened(path, kind) as file:
         return file.rows()
 
 
@@ -137,7 +132,7 @@ def chunks(
     """Tables of ``rows`` rows, the last of what is left."""
     import pyarrow as pa
 
-    with _told(path, kind), _opened(path, kind) as file:
+    with _worded_failures(path, kind), _opened(path, kind) as file:
         names = _stored(columns, file.schema.names)
         facts = _facts(file)
         done, waiting, many = 0, [], 0
@@ -286,7 +281,7 @@ def _opened(path: Path, kind: str) -> Iterator[_Parquet | _Arrow]:
 
 
 @contextmanager
-def _told(path: Path, kind: str) -> Iterator[None]:
+def _worded_failures(path: Path, kind: str) -> Iterator[None]:
     """Failures of the reader in the sentences of ``read_table``."""
     import pyarrow as pa
 

@@ -327,7 +327,7 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     (9, 3, False)
     """
     number("tune_size", tune_size, 0, 1, open_low=True, open_high=True, error=KindError)
-    labels = y if y.ndim == 1 else _rarest(y, 2 * least)
+    labels = y if y.ndim == 1 else rarest_label(y, 2 * least)
     rng = np.random.default_rng(seed)
     tune, enough = [], 0
     for label in np.unique(labels):
@@ -344,7 +344,7 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     return Split(np.setdiff1d(np.arange(len(y)), chosen), chosen, False)
 
 
-def _rarest(y: np.ndarray, least: int) -> np.ndarray:
+def rarest_label(y: np.ndarray, least: int) -> np.ndarray:
     """The rarest label with so many rows of either value; without one, all rows alike."""
     fewer = np.minimum(y.sum(0), len(y) - y.sum(0))
     able = np.flatnonzero(fewer >= least)

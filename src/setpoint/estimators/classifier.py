@@ -38,6 +38,7 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
 from setpoint.fit.plan import MODELS, FitRequest
+from setpoint.fit.run_files import holds_regressor
 from setpoint.fit.run_record import ClassifierRun
 from setpoint.fit.training_data import Encoder, Job
 from setpoint.goals import Goal, Task, check
@@ -498,6 +499,6 @@ def load(
         Types and functions in a scikit-learn model that you vouch for; classes of scikit-learn and
         LightGBM need no word.
     """
-    if (Path(path) / "regressor.json").exists():
+    if holds_regressor(Path(path)):
         return GoalRegressor.load(path, model, trusted)
     return GoalClassifier.from_run(storage.load(path, model, trusted))

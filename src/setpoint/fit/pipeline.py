@@ -18,12 +18,8 @@ from setpoint.datasets import Parts, part
 from setpoint.decisions import DecisionRule
 from setpoint.decisions.outcome import Outcome
 from setpoint.expressions import Domain, take_in
-from setpoint.fit.cross_fitting import Portfolio, run_members
-from setpoint.fit.member_checkpoints import Workshop
-from setpoint.fit.members import ScoresGiven
-from setpoint.fit.out_of_fold import OutOfFold
-from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe, counts_of
-from setpoint.fit.rule_and_proof import (
+from setpoint.fit.conclusion.out_of_fold import OutOfFold
+from setpoint.fit.conclusion.rule_and_proof import (
     StackChoice,
     choose_stack,
     compare,
@@ -34,9 +30,13 @@ from setpoint.fit.rule_and_proof import (
     remember_training,
     rule_on,
 )
+from setpoint.fit.conclusion.stack import MemberFate, MemberOutcome
+from setpoint.fit.cross_fitting import Portfolio, run_members
+from setpoint.fit.member_checkpoints import Workshop
+from setpoint.fit.members import ScoresGiven
+from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe, counts_of
 from setpoint.fit.run_checks import prospects, scored_rows, table_checks
 from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
-from setpoint.fit.stack import MemberFate, MemberOutcome
 from setpoint.fit.training_data import Encoder, FitProgress, Job
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows

@@ -15,6 +15,7 @@ from setpoint._core.errors import Argument, KindError
 from setpoint._core.json_codec import Record
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
+from setpoint.fit.conclusion.stack import ALWAYS, FOR_REFEREE
 from setpoint.fit.members import (
     GivenMember,
     LinearMember,
@@ -25,7 +26,6 @@ from setpoint.fit.members import (
 )
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
-from setpoint.fit.stack import ALWAYS, FOR_REFEREE
 from setpoint.goals import Goal, Task
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
@@ -82,7 +82,7 @@ class Recipe:
     why : tuple of str
         Of each member, in words.
     folds : int
-    choice : Choice
+    choice : RuleChoice
     notes : tuple of str
     """
 

@@ -18,9 +18,9 @@ from setpoint.datasets import Parts
 from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, Comparison, DecisionRule, Diagnosis, Plan
 from setpoint.decisions.outcome import Outcome
+from setpoint.fit.conclusion.stack import MemberOutcome, Stack
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
-from setpoint.fit.stack import MemberOutcome, Stack
 from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal
 from setpoint.reports import Check, Report, RunFacts, ScoredRows, make_report

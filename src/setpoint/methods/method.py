@@ -38,7 +38,7 @@ class Recovered:
     ----------
     value : float
         The goal's objective at the running totals.
-    constraints : tuple of Standing
+    constraints : tuple of GoalStanding
     thresholds : tuple of float
         Of logits, where the method keeps any.
     """

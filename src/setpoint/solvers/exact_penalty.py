@@ -450,7 +450,7 @@ class ExactPenalty:
 
         Parameters
         ----------
-        problem : Problem
+        problem : ConstrainedProblem
         x : torch.Tensor or tuple of them
             Where to start; not changed. Put into its bounds it is the first candidate.
         resume : dict, optional

@@ -140,7 +140,7 @@ def test_labels_and_cells_are_read_once_and_each_file_is_hashed_once(fit):
             "labels": class_labels.read_labels,
             "cells": pipeline.fingerprint_of,
             "hashes": files.digest,
-            "verified": files.verified,
+            "verified": files.verify,
         }.items()
     }
     calls = collections.Counter()

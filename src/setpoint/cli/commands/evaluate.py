@@ -47,9 +47,9 @@ class EvaluatedRun:
 
     Attributes
     ----------
-    run : Run
+    run : SavedRun
     file : Path
-    rows : Rows
+    rows : ScoredTable
     found : Evaluation
     proof : Certificate or None
         Of these rows; None where the goal has no constraint, or where they were seen before.

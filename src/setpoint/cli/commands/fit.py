@@ -11,7 +11,7 @@ import typer
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint.cli.display.progress_bar import FitBar, plan_facts
-from setpoint.cli.display.run_view import next_facts, record, show_outcome
+from setpoint.cli.display.run_view import RunUsage, next_facts, record, show_outcome
 from setpoint.cli.display.terminal import Code, Json, Screen, command, count, print_json
 from setpoint.cli.files.run_folder import Folder, claim
 from setpoint.cli.files.saved_run import SavedRun
@@ -60,7 +60,7 @@ class FitOutput:
             "plan": list(run.facts["plan"]),
             "resumed": self.resumed,
             "written": {"run": str(run.folder), "report": str(run.folder / "report.html")},
-            "next": f"{command()} predict {run.folder} new.csv --out decisions.csv",
+            "next": RunUsage.of(run.folder, command()).predict,
         }
 
 
@@ -123,13 +123,9 @@ class Fitting:
 
     def _named(self, run: ClassifierRun, given: FitTable, folder: Folder) -> ClassifierRun:
         """The run with the names of its file, its label and its folder."""
-        path = folder.path
-        usage = (
-            f"setpoint predict {path} new.csv --out decisions.csv",
-            f"setpoint evaluate {path} labelled.csv",
-            f'in Python: sp.load("{path.as_posix()}").predict(table)',
-        )
-        return run.named(source=self.file.name, target=given.target.name, usage=usage)
+        usage = RunUsage.of(folder.path, "setpoint")
+        lines = (usage.predict, usage.evaluate, f"in Python: {usage.python}")
+        return run.named(source=self.file.name, target=given.target.name, usage=lines)
 
     def _fitted(self, given: FitTable, folder: Folder) -> ClassifierRun:
         """Fit; a mistake leaves nothing behind, what is done when it is stopped is kept."""
@@ -387,7 +383,7 @@ def fit(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Of splits and models.", rich_help_panel=MODELS)
     ] = 0,
-    compare: Annotated[
+    no_compare: Annotated[
         bool,
         typer.Option(
             "--no-compare", metavar="", help="Leave the referee out.", rich_help_panel=MODELS
@@ -432,7 +428,7 @@ def fit(
         "effort": effort,
         "folds": folds,
         "certify_size": certify_size,
-        "compare": not compare,
+        "compare": not no_compare,
         "random_state": seed,
     }
     asked = {"margin": margin, "proof_price": proof_price}

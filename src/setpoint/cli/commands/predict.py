@@ -18,7 +18,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import Force, Json, Screen, command, count, print_json
 from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.files.table_writer import WRITTEN, table_writer
+from setpoint.cli.files.table_writer import refuse_unwritten, table_writer
 from setpoint.cli.inputs.run_scores import (
     DECISION,
     Scorer,
@@ -28,6 +28,7 @@ from setpoint.cli.inputs.run_scores import (
 )
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
 from setpoint.datasets import Schema, column, read_chunks
+from setpoint.datasets.columns.column_names import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,8 +213,7 @@ def predict(
     debug: Debug = False,
 ) -> None:
     """Load, read, decide, write; see :meth:`setpoint.GoalClassifier.predict`."""
-    if out.suffix.lower() not in WRITTEN:
-        raise FileError(f'"{out.name}" must end in {" or ".join(WRITTEN)}.')
+    refuse_unwritten(out)
     if everything and ids:
         raise KindError("--all writes every column; leave --id out.")
     refuse_existing([out], force, rows=[file])
@@ -292,8 +292,7 @@ class Decided:
             ("Data", f"{self.file}: {count(found.rows, 'row')}"),
         ]
         if found.ignored:
-            names = listing((f'"{name}"' for name in found.ignored), most=6)
-            facts.append(("", f"passed over: {names}"))
+            facts.append(("", f"passed over: {quoted(found.ignored, most=6)}"))
         facts.append(("Operating point", run.rule.operating_point()))
         facts += [
             ("Decided" if name == DECISION else name, self._counted(name, counts))

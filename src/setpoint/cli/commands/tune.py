@@ -57,10 +57,10 @@ class Told:
     Parameters
     ----------
     rule : DecisionRule
-    rows : Rows
+    rows : ScoredTable
     file : Path
         Where they come from.
-    known, reference : Rows and Path, or None
+    known, reference : ScoredTable and Path, or None
         Of a rule chosen with proof: the reference rows and their file.
     out, certificate, plot : Path or None
         What was written.

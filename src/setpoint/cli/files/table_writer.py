@@ -8,12 +8,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setpoint._core.errors import FileError
 from setpoint._core.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WRITTEN = (".csv", ".parquet")
+_WRITTEN = (".csv", ".parquet")
+
+
+def refuse_unwritten(path: Path) -> None:
+    """Raise where the name of a table has an ending that cannot be written."""
+    if path.suffix.lower() not in _WRITTEN:
+        raise FileError(f'"{path.name}" must end in {" or ".join(_WRITTEN)}.')
 
 
 class TableWriter:

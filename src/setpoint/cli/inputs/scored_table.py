@@ -16,7 +16,8 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.shared_options import labels_of, scores_of
 from setpoint.datasets import column, labelled, numbers, read_table
-from setpoint.datasets.columns.column_roles import MOST_NAMES, refuse_missing
+from setpoint.datasets.columns.column_names import absent_column
+from setpoint.datasets.columns.column_roles import refuse_missing
 from setpoint.decisions import Certificate, DecisionRule, Rule
 from setpoint.expressions import Label, Over
 from setpoint.expressions.arithmetic import Bound
@@ -242,10 +243,7 @@ def usual_column(table: pd.DataFrame, names: tuple[str, ...], role: str) -> tupl
     """The usual column of a role, or the option that names another."""
     if names[0] in table.columns:
         return names
-    there = listing((f'"{c}"' for c in table.columns), most=MOST_NAMES)
-    raise DataError(
-        f'there is no column "{names[0]}" ({role}): say --{role} COL. The columns are {there}.'
-    )
+    raise absent_column(names[0], role, table.columns, remedy=f"say --{role} COL")
 
 
 def _sought(table: pd.DataFrame, roles: Roles) -> list[str]:

@@ -70,7 +70,7 @@ def descend(
 
     Parameters
     ----------
-    search : Search
+    search : SeedSearch
         What the rows mean.
     rows : torch.Tensor
         (N, n) the start.
@@ -133,7 +133,7 @@ class IterateChoice:
 
     Parameters
     ----------
-    search : Search
+    search : SeedSearch
         What the rows mean.
     stopping : WindowedVariance or None
         ES-WMV, or the least objective.

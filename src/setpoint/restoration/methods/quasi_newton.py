@@ -91,7 +91,7 @@ def quasi_newton(
 
     Parameters
     ----------
-    search : Search
+    search : SeedSearch
         What the rows mean.
     start : torch.Tensor
         (N, n).

@@ -71,9 +71,9 @@ def restored(
 
     Parameters
     ----------
-    whole : Whole
+    whole : MeanFunctions
     parts : sequence of torch.Tensor
-    at : Reading
+    at : MeanReading
         At the parts.
     slack : float
         Within which a constraint that is kept takes part.

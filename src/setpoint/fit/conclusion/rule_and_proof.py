@@ -28,8 +28,8 @@ from setpoint.decisions.proof.safety_margin import MARGIN, cautious
 from setpoint.decisions.referee import Bout, Entrant, cross_decided
 from setpoint.decisions.tune import tune_columns
 from setpoint.expressions import AtK, Columns
-from setpoint.fit.out_of_fold import OutOfFold
-from setpoint.fit.stack import Stack
+from setpoint.fit.conclusion.out_of_fold import OutOfFold
+from setpoint.fit.conclusion.stack import Stack
 from setpoint.goals import Goal, Task, symmetric
 from setpoint.rules.class_offsets import ClassOffsets
 from setpoint.rules.decision_rule import choose, declared, groups_of

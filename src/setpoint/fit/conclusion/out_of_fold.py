@@ -11,9 +11,9 @@ import numpy as np
 
 from setpoint.datasets import Parts
 from setpoint.expressions import Columns, take_in
+from setpoint.fit.conclusion.stack import Stack, fit_stack
 from setpoint.fit.cross_fitting import Portfolio
 from setpoint.fit.plan import RuleChoice
-from setpoint.fit.stack import Stack, fit_stack
 from setpoint.fit.training_data import SOME, Job
 from setpoint.goals import Goal, Task
 
