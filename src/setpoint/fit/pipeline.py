@@ -103,8 +103,9 @@ def fit_goal(
     """
     start = time.monotonic()
     refuse_unmeant(job, request.kind)
-    parts = _parts(request, job, options)
-    recipe, encoder = _encoder(request.recipe(job.labels.task), job, parts)
+    whole = request.recipe(job.labels.task)
+    parts = _parts(request, job, options, whole.folds)
+    recipe, encoder = _encoder(whole, job, parts)
     data = replace(job, rows=encoder.encode(job.rows.X))
     plan = FitPlan.of(request.goal, recipe, parts, data.target, data.rows.width)
     fingerprint = fingerprint_of(job.rows.X, data.target)
@@ -252,14 +253,14 @@ class Attempt:
         )
 
 
-def _parts(request: FitRequest, job: ClassTrainingData, options: PartOptions) -> Parts:
+def _parts(request: FitRequest, job: ClassTrainingData, options: PartOptions, folds: int) -> Parts:
     """The rows parted; those that certify only where there is something they can prove."""
     size = options.certify_size
     if size is None:  # rows with weights, or that depend on each other, prove nothing here
         independent = not options.repeats()
         provable = request.goal.lowered.constraints and job.weight is None and independent
         size = CERTIFY if provable else 0.0
-    parts = options.part(job, size, request.recipe(job.labels.task).folds)
+    parts = options.part(job, size, folds)
     if isinstance(request.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
         return replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
     return parts
@@ -271,10 +272,10 @@ def _first_attempt(fit: MemberFit, parts: Parts) -> Attempt:
     if not any(r.name in fit.recipe.choice.main for r in fitted.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
     fit.data.tell(FitProgress("conclude", what="rule, proof, referee", done=1, total=1))
-    if not fitted.finished:  # the certify rows are kept for the fit that goes on
-        parts = replace(parts, certify=np.zeros(0, np.intp))
+    # Of a fit that was stopped the certify rows are kept for the fit that goes on.
+    touched = parts if fitted.finished else replace(parts, certify=np.zeros(0, np.intp))
     independent = not fit.options.repeats()
-    return Attempt.concluded(fit, fitted, parts, partial(prove_rule, independent=independent))
+    return Attempt.concluded(fit, fitted, touched, partial(prove_rule, independent=independent))
 
 
 def _with_certify_rows(first: Attempt, fit: MemberFit) -> Attempt:
