@@ -1,4 +1,4 @@
-"""How long: ``5m``, ``300`` and ``1h`` as seconds, and seconds in words."""
+"""Durations: ``5m``, ``300`` and ``1h`` as seconds, and seconds in words."""
 
 from __future__ import annotations
 
