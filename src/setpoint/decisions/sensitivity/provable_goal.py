@@ -246,15 +246,15 @@ def _empty(asked: ConstraintBound, cap: float) -> bool:
 # What a goal reads along the threshold if P(positive | score) is a smooth curve.
 #
 # The best of many thresholds owes some of its merit to chance: at the top of the ranking a rate is
-# made of few rows, and the highest of them all is too high. A curve through all rows (see
-# smoothing),
-# drawn from its posterior, does not follow single rows: in place of its label each row counts p
-# as a positive and 1 − p as a negative, summed up between one threshold and the next.
+# made of few rows, and the highest of them all is too high. A curve through all rows
+# (statistics/score_calibration), drawn from its posterior, does not follow single rows: in place of
+# its label each row counts p as a positive and 1 − p as a negative, summed up between one threshold
+# and the next.
 
 
 DRAWS = 32
 ROWS_OF_A_CURVE = 8000  #: rows that the curve is drawn through
-EACH = 16  #: rows that stand for those between two thresholds
+ROWS_PER_GAP = 16  #: rows that stand for those between two thresholds
 
 
 def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
@@ -268,9 +268,9 @@ def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
     ranked = np.sort(np.asarray(land.columns.scores, np.float64))[::-1]
     ends = np.r_[np.searchsorted(-ranked, -thresholds[1:], side="right"), ranked.size]
     counts = np.diff(np.r_[0, ends])
-    within = (np.arange(EACH) + 0.5) / EACH
+    within = (np.arange(ROWS_PER_GAP) + 0.5) / ROWS_PER_GAP
     ranks = np.minimum(ends - counts + np.floor(np.outer(within, counts)), ranked.size - 1)
-    standing = ranked[ranks.astype(np.int64)]  # (EACH, thresholds)
+    standing = ranked[ranks.astype(np.int64)]  # (ROWS_PER_GAP, thresholds)
     some = land.columns.sample(ROWS_OF_A_CURVE)
     known = np.asarray(some.scores, np.float64)
     order = np.argsort(known, kind="stable")

@@ -148,10 +148,8 @@ def short(x: float) -> str:
 
 DRAWS = 32
 CANDIDATES = 4000  #: thresholds read for each of the draws
-MANY, FEW = (
-    3000,
-    40,
-)  #: rows within a window, above which it is halved and below which it is doubled
+WINDOW_MOST = 3000  #: rows within a window, above which it is halved
+WINDOW_LEAST = 40  #: and below which it is doubled
 Z = 1.645  #: a range of 90%
 
 
@@ -275,7 +273,7 @@ def _slope_along(
     if slope is None:
         return None, None, None
     columns = land.columns
-    if columns.size < 2 * FEW:
+    if columns.size < 2 * WINDOW_LEAST:
         return slope, None, None
     # in the order of the scores: draws do not depend on how the rows are sorted, ties aside
     ranked = columns.take(np.argsort(np.asarray(columns.scores), kind="stable"))
@@ -303,11 +301,11 @@ def _width(land: Along, caps: Caps, j: int, step: float) -> float:
     if SLACK < room < 2 * width:  # keep off the end of the range, where all is cut off
         width = room / 2
     for _ in range(3):
-        if _rows_within(land, caps, j, width / 2) < MANY:
+        if _rows_within(land, caps, j, width / 2) < WINDOW_MOST:
             break
         width /= 2
     for _ in range(2):
-        if _rows_within(land, caps, j, width) >= FEW:
+        if _rows_within(land, caps, j, width) >= WINDOW_LEAST:
             break
         width *= 2
     return width

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from setpoint.solvers.batched import functions as merit
+from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.batched_result import End
 from setpoint.solvers.batched.bounds import BatchedBox
 from setpoint.solvers.batched.functions import BatchedFunctions, Values

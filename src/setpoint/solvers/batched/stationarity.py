@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.solvers.batched import functions as merit
+from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.bounds import BatchedBox
 from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.steering import BatchedPoint
@@ -19,10 +19,10 @@ from setpoint.solvers.batched.steering import BatchedPoint
 PASSES = 3
 
 
-def residual(
+def least_force(
     at: BatchedPoint, mu: Tensor, y: Tensor, box: BatchedBox | None, equal: Tensor, near: float
 ) -> tuple[Tensor, Tensor]:
-    """The residual (B, n) and the multipliers (B, p).
+    """The force (B, n) that the best multipliers leave, which is the residual, and these (B, p).
 
     An inequality is active where c >= −near, or where the last step gave it a force y > 0.
     Multipliers are sought up to 2/μ: a penalty of weight 1/μ is exact for no greater ones.

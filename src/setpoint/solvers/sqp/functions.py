@@ -20,29 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, KindError
-
-# The merit of a point: what is descended in place of the constrained problem.
-#
-#     φ(x; μ) = μ f(x) + v(x),        v(x) = Σ max(cᵢ(x), 0) + Σ |eⱼ(x)|
-#
-# For μ below 1 / max |multiplier| its minimisers solve the problem; μ is only ever lowered.
-# ``worst`` is what people ask about: by how much the most broken constraint is broken.
-
-
-def broken(v: np.ndarray, equations: int) -> np.ndarray:
-    """What is broken of each constraint, (m,) >= 0."""
-    out = np.maximum(v, 0.0)
-    out[:equations] = np.abs(v[:equations])
-    return out
-
-
-def paid(v: Tensor, equations: int) -> Tensor:
-    """∂(Σ broken)/∂v (m,): 1 where an inequality is broken, the sign of an equation."""
-    out = (v > 0).to(v)
-    if equations:
-        out[:equations] = v[:equations].sign()
-    return out
-
+from setpoint.solvers.sqp.merit import broken
 
 ONE_BY_ONE = 4  #: constraints up to which a backward pass for each is quicker than one for all
 ROWS = 256  #: of J that are made at once, and held in memory
