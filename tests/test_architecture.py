@@ -150,6 +150,27 @@ def test_the_files_of_the_journeys_exist():
     assert absent == []
 
 
+#: The parts of the command line: each may import those before it, and what lies below cli.
+CLI = ("words", "inputs", "files", "display", "errors", "jobs", "commands", "table", "app")
+
+
+def test_the_command_line_has_walls():
+    """A module of cli imports what stands left of it, and a command no other command."""
+    crossed = []
+    for path, tree in TREES.items():
+        if room(path) != "cli" or path.stem in ("__init__", "__main__"):
+            continue
+        here = path.relative_to(SRC).parts[1].removesuffix(".py")
+        for module in (m for node in ast.walk(tree) for m in ours(node)):
+            parts = module.split(".")[1:]
+            if parts[0] != "cli":
+                continue
+            place, target = CLI.index(here), CLI.index(parts[1])
+            if target > place or (target == place and here == "commands"):
+                crossed.append(f"{path.relative_to(SRC)} imports {module}")
+    assert crossed == []
+
+
 def test_nothing_of_ours_is_imported_late():
     for path, tree in TREES.items():
         if room(path) == "cli":  # a command loads its room when it is called: help stays quick

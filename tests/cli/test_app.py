@@ -16,7 +16,7 @@ from tests.cli.tables import CLEAN
 import setpoint as sp
 from setpoint.cli import app as app_module
 from setpoint.cli.commands import metrics as metrics_module
-from setpoint.cli.display.terminal import command
+from setpoint.cli.words import command
 
 GOAL = "maximize recall subject to precision >= 0.8"
 COMMANDS = [

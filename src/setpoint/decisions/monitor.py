@@ -7,6 +7,7 @@ matter how often one looks and when one stops (see :mod:`setpoint.statistics.bet
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -231,6 +232,11 @@ class Monitor:
     def status(self) -> str:
         """The status of the whole promise."""
         return self.report().status
+
+    @property
+    def broken_at(self) -> float:
+        """The evidence from which on a constraint is called broken."""
+        return math.exp(self.limit)
 
     @property
     def limit(self) -> float:

@@ -12,8 +12,9 @@ from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.inputs.duration import in_words, seconds_of
+from setpoint.cli.inputs.duration import seconds_of
 from setpoint.cli.inputs.fit_table import Uses, read_given
+from setpoint.cli.words import in_words
 from setpoint.goals import Goal
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -12,7 +12,7 @@ import typer
 
 from setpoint._core.errors import DataError
 from setpoint._core.files import write_bytes
-from setpoint.cli.display.terminal import Force, Json, Screen, count, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
 from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.rule_files import load_rule
 from setpoint.cli.files.table_writer import refuse_unwritten
@@ -24,6 +24,7 @@ from setpoint.cli.inputs.scored_table import (
     usual_column,
 )
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, RuleFile, Score, Scores, scores_of
+from setpoint.cli.words import count
 from setpoint.datasets import numbers, read_table
 from setpoint.datasets.read_table import read_as_text
 from setpoint.decisions import DecisionRule

@@ -21,10 +21,10 @@ from setpoint.cli.display.run_view import (
     referee_facts,
     verdict_text,
 )
-from setpoint.cli.display.terminal import Json, Screen, command, count, number, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug
+from setpoint.cli.words import command, count, in_words, number
 from setpoint.decisions.outcome import Outcome
 from setpoint.fit.conclusion.stack import ALWAYS, FOR_REFEREE, MemberFate, MemberOutcome
 

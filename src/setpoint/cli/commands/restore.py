@@ -11,9 +11,9 @@ import typer
 from setpoint._core.errors import KindError
 from setpoint._core.progress import Progress
 from setpoint.cli.display.progress_bar import ProgressBar
-from setpoint.cli.display.terminal import Force, Json, Screen, count, print_json
-from setpoint.cli.inputs.duration import in_words
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
 from setpoint.cli.inputs.shared_options import Debug, split
+from setpoint.cli.words import count, in_words
 
 if TYPE_CHECKING:
     from setpoint.cli.inputs.restore_inputs import Measured

@@ -12,8 +12,9 @@ from typing import Any
 from rich.text import Text
 
 from setpoint._core.notes import Note, NoteCode
-from setpoint.cli.display.terminal import Screen, command, count, number
+from setpoint.cli.display.terminal import Screen
 from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.words import command, count, number
 from setpoint.decisions import Certificate, Finding
 from setpoint.decisions.outcome import Outcome
 from setpoint.rules.certificate import PROVEN, REFUTED

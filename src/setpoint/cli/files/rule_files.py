@@ -7,8 +7,8 @@ from typing import Any
 
 from setpoint._core.errors import FileError
 from setpoint._core.files import read_json
-from setpoint.cli.display.terminal import command
 from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.words import command
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.monitor import FORMAT as MONITOR
 from setpoint.rules.certificate import FORMAT as CERTIFICATE

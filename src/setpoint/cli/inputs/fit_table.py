@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import DataError, KindError
-from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.fit_target import Target, read_target, unlabelled, without_label
 from setpoint.cli.inputs.scored_table import columns_of, group_values
+from setpoint.cli.words import count
 from setpoint.datasets import Schema, column, numbers, read_table
 from setpoint.datasets.columns.column_names import quoted
 from setpoint.goals import Goal

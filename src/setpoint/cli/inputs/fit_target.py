@@ -11,7 +11,7 @@ import numpy as np
 
 from setpoint._core.errors import Argument, DataError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.cli.display.terminal import count
+from setpoint.cli.words import count
 from setpoint.datasets import column, labelled
 from setpoint.datasets.columns.column_names import quoted
 from setpoint.goals import Goal, Task, check, symmetric

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError, FileError, KindError, SetpointError
-from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.user_code import called, imported
+from setpoint.cli.words import count
 from setpoint.restoration.image_files import Pictures, padded, read_pictures
 from setpoint.restoration.image_scores import Range
 from setpoint.restoration.measurement.input_checks import prior_range
