@@ -1,7 +1,11 @@
-"""Imports point down, nothing is imported late, and light rooms stay light."""
+"""Imports point down, nothing is imported late, and light rooms stay light.
+
+``MAY`` holds the lines "May import" of docs/architecture.md, where each room is explained.
+"""
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -11,25 +15,26 @@ import setpoint
 
 SRC = pathlib.Path(setpoint.__file__).parent
 
-#: room -> the rooms it may import (DESIGN: imports point down only)
+#: room -> the rooms whose modules it may name in an import of its own (docs/architecture.md)
 MAY = {
     "_core": set(),
     "expressions": {"_core"},
     "metrics": {"_core", "expressions"},
     "goals": {"_core", "expressions", "metrics"},
     "statistics": {"_core", "expressions"},
-    "rules": {"_core", "expressions", "goals", "statistics"},
+    "rules": {"_core", "expressions", "goals"},
     "decisions": {"_core", "expressions", "metrics", "goals", "statistics", "rules"},
     "reports": {"_core", "expressions", "metrics", "goals", "statistics", "rules", "decisions"},
     "surrogates": {"_core"},
     "programs": {"_core"},
     "solvers": {"_core", "programs"},
     "methods": {"_core", "expressions", "metrics", "goals", "surrogates", "programs"},
-    "training": {"_core", "expressions", "metrics", "goals", "programs", "solvers"},
-    "losses": {"decisions", "programs", "_core", "expressions", "goals", "methods", "training"},
-    "datasets": {"_core"},
-    "robustness": {"_core", "programs", "solvers", "statistics", "rules", "decisions"},
-    "restoration": {"_core", "programs", "solvers", "statistics"},
+    "training": {"_core", "expressions", "goals", "programs", "solvers"},
+    "losses": {"decisions", "programs", "expressions", "goals", "methods", "training"},
+    "datasets": {"_core", "goals"},
+    "boosting": {"_core", "expressions", "goals", "rules", "surrogates", "methods", "datasets"},
+    "robustness": {"_core", "statistics", "solvers"},
+    "restoration": {"_core", "solvers"},
     "fit": {
         "_core",
         "expressions",
@@ -44,7 +49,10 @@ MAY = {
         "datasets",
     },
 }
-DOORS = {"estimators", "boosting", "lightning", "cli", "__init__"}
+DOORS = {"estimators", "lightning", "cli", "__init__"}
+#: Modules beside the rooms, which the map names without a line "May import".
+BESIDE = {"losses"}
+MAP = pathlib.Path(__file__).parents[1] / "docs" / "architecture.md"
 
 
 def room(path):
@@ -85,6 +93,84 @@ def test_imports_point_down():
             assert target == here or target in MAY[here], f"{path} must not import {module}"
 
 
+def private(node):
+    """The private names that an import statement takes from a file of ours."""
+    if not (isinstance(node, ast.ImportFrom) and ours(node)):
+        return []
+    names = {alias.name for alias in node.names if alias.name.startswith("_")}
+    return sorted(names - {"_core", "__version__"})
+
+
+def test_a_private_name_is_noticed():
+    node = ast.parse("from setpoint._core.words import _near, nearest").body[0]
+    assert private(node) == ["_near"]
+
+
+def test_no_private_name_is_imported_from_another_file():
+    for path, tree in TREES.items():
+        assert [name for node in ast.walk(tree) for name in private(node)] == [], path
+
+
+def imported_rooms():
+    """Room -> the other rooms that its modules import."""
+    edges = {path_room: set() for path_room in map(room, TREES)}
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            targets = {module.split(".")[1] for module in ours(node) if "." in module}
+            edges[room(path)] |= targets - {room(path)}
+    return edges
+
+
+def test_every_import_that_is_allowed_is_used():
+    """A room that nothing of this one needs is no neighbour: the list would mislead a reader."""
+    edges = imported_rooms()
+    assert {here: rooms - edges[here] for here, rooms in MAY.items() if rooms - edges[here]} == {}
+
+
+def stated_imports(text):
+    """Room -> what the line "May import" of a map says of it, ``_core`` left out."""
+    lines = re.findall(r"^\*\*`(\w+)/`\*\*.*\*May import:\* ([^.]*)\.", text, re.M)
+    return {here: set(re.findall(r"\w+", said)) & set(MAY) - {"_core"} for here, said in lines}
+
+
+def test_the_map_states_what_may_be_imported():
+    assert stated_imports("**`rules/`** Kinds. *May import:* goals, _core.  ") == {
+        "rules": {"goals"}
+    }
+    stated = {h: r for h, r in stated_imports(MAP.read_text("utf-8")).items() if h not in DOORS}
+    assert stated == {h: rooms - {"_core"} for h, rooms in MAY.items() if h not in BESIDE}
+
+
+def test_the_files_of_the_journeys_exist():
+    journeys = MAP.read_text("utf-8").partition("## Five journeys")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", journeys)
+    assert len(named) > 40
+    stems = {path.name for path in TREES}
+    absent = [n for n in named if not (SRC / n).exists() and ("/" in n or n not in stems)]
+    assert absent == []
+
+
+#: The parts of the command line: each may import those before it, and what lies below cli.
+CLI = ("words", "inputs", "files", "display", "errors", "jobs", "commands", "table", "app")
+
+
+def test_the_command_line_has_walls():
+    """A module of cli imports what stands left of it, and a command no other command."""
+    crossed = []
+    for path, tree in TREES.items():
+        if room(path) != "cli" or path.stem in ("__init__", "__main__"):
+            continue
+        here = path.relative_to(SRC).parts[1].removesuffix(".py")
+        for module in (m for node in ast.walk(tree) for m in ours(node)):
+            parts = module.split(".")[1:]
+            if parts[0] != "cli":
+                continue
+            place, target = CLI.index(here), CLI.index(parts[1])
+            if target > place or (target == place and here == "commands"):
+                crossed.append(f"{path.relative_to(SRC)} imports {module}")
+    assert crossed == []
+
+
 def test_nothing_of_ours_is_imported_late():
     for path, tree in TREES.items():
         if room(path) == "cli":  # a command loads its room when it is called: help stays quick
@@ -95,12 +181,7 @@ def test_nothing_of_ours_is_imported_late():
 
 
 def test_no_two_rooms_import_each_other():
-    edges = {}
-    for path, tree in TREES.items():
-        for node in ast.walk(tree):
-            for module in ours(node):
-                if "." in module:
-                    edges.setdefault(room(path), set()).add(module.split(".")[1])
+    edges = imported_rooms()
     both = [(a, b) for a in edges for b in edges[a] if a < b and a in edges.get(b, set())]
     assert both == []
 

@@ -52,7 +52,7 @@ NO_SENTENCE = {
     ("cli/errors.py", "text"): "a goal, around whose mistake a long line is cut",
     ("cli/commands/explain.py", "why"): "a role of a member, which run folders name",
     ("fit/plan.py", "why"): "a role of a member, which run folders name",
-    ("fit/stack.py", "why"): "a role of a member, which run folders name",
+    ("fit/conclusion/stack.py", "why"): "a role of a member, which run folders name",
 }
 #: What ``how`` is compared with where it is a code: how a metric is reduced.
 HOW_CODES = {*HOWS, "mean", "min", "max"}

@@ -1,8 +1,11 @@
 """The tree stays walkable: unique class names, small folders, one idea a file, a true map."""
 
 import ast
+import builtins
 import collections
+import itertools
 import pathlib
+import re
 
 import setpoint
 
@@ -82,5 +85,61 @@ def test_the_map_names_every_file():
         for p in FILES
         if p.stem not in ("__init__", "__main__") and f"`{p.stem}`" not in text
     ]
+    templates = sorted(SRC.glob("reports/render/templates/*"))
+    absent += [p.name for p in templates if f"`{p.name}`" not in text]
     absent += [str(f.relative_to(SRC)) for f in FOLDERS if f"{f.relative_to(SRC)}/" not in text]
     assert absent == []
+
+
+#: classes of other projects that the package names in docstrings and never imports by name
+OUTSIDE = {"DataFrame", "RandomState"}
+TYPED_SECTIONS = {"Attributes", "Parameters", "Returns", "Yields"}
+#: a class by its name alone; ``pandas.DataFrame`` and "Quoted" words are none
+CAP_WORD = re.compile(r"(?<![\w.`'/-])[A-Z][a-z]\w*")
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+
+def stated_types(docstring):
+    """The types that the sections of a docstring state: ``name : type``, or a type alone."""
+    section = ""
+    for line, following in itertools.pairwise([*docstring.splitlines(), ""]):
+        underlined = bool(following.strip()) and not following.strip("-")
+        section = line if underlined else section
+        if underlined or section not in TYPED_SECTIONS or not line.strip("-") or line[0] == " ":
+            continue
+        _, colon, stated = line.partition(" : ")
+        if colon or section in ("Returns", "Yields"):
+            yield stated or line
+
+
+def defined_names(tree):
+    """Classes and names that a module defines or imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def unknown_types(tree, names):
+    """Classes that docstrings of a module state as types, and that nothing defines."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = (node for node in ast.walk(tree) if isinstance(node, documented))
+    stated = (line for node in nodes for line in stated_types(ast.get_docstring(node) or ""))
+    words = (word for line in stated for word in CAP_WORD.findall(QUOTED.sub("", line)))
+    return sorted(set(words) - names)
+
+
+def test_classes_in_docstrings_exist():
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in FILES}
+    names = {name for tree in trees.values() for name in defined_names(tree)}
+    names |= set(dir(builtins)) | OUTSIDE
+    sample = ast.parse(
+        'def f(x):\n    """Do.\n\n    Parameters\n    ----------\n    x : Serach or FileError\n'
+        '        An Option.\n\n    Returns\n    -------\n    tuple of Reslut\n    """\n'
+    )
+    assert unknown_types(sample, names) == ["Reslut", "Serach"]
+    unknown = {path.relative_to(SRC): unknown_types(tree, names) for path, tree in trees.items()}
+    assert {str(path): words for path, words in unknown.items() if words} == {}

@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from tests.cli.tables import CLEAN
 
 import setpoint as sp
 from setpoint.cli import app as app_module
 from setpoint.cli.commands import metrics as metrics_module
-from setpoint.cli.display.terminal import command
+from setpoint.cli.words import command
 
 GOAL = "maximize recall subject to precision >= 0.8"
 COMMANDS = [
@@ -50,6 +51,20 @@ def test_help_of_commands_has_examples_and_fits(run, command):
     assert "<bool>" not in result.stdout
     assert "[[" not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_a_flag_that_switches_off_has_that_name_in_python():
+    """True is what was typed: ``--no-compare`` sets ``no_compare``, never ``compare``."""
+    group = typer.main.get_command(app_module.app)
+    flags = {
+        option: parameter.name
+        for command in group.commands.values()
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--no-")
+    }
+    assert "--no-compare" in flags
+    assert flags == {option: option[2:].replace("-", "_") for option in flags}
 
 
 @pytest.mark.parametrize("args", [("tun",), ("tune",), ("tune", "x.csv", "--gaol", "x"), ("--no",)])

@@ -11,7 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint.datasets import read_table
+from setpoint.datasets import read_chunks, read_table
+from setpoint.datasets.text_dialect import TEXT_DIALECTS, TextDialect
 
 TEXT = b"amount,fraud\n120.5,no\n950.25,yes\n"
 TABLE = pd.DataFrame({"amount": [120.5, 950.25], "fraud": ["no", "yes"]})
@@ -340,3 +341,15 @@ def test_long_texts_are_read(tmp_path):
 def test_columns_without_a_name_do_not_count_as_repeated(tmp_path):
     (tmp_path / "a.csv").write_bytes(b",,x\n1,2,3\n")
     assert read_table(tmp_path / "a.csv").shape == (1, 3)
+
+
+def test_a_new_dialect_is_one_row(tmp_path, monkeypatch):
+    monkeypatch.setitem(TEXT_DIALECTS, ".ssv.gz", TextDialect(";", "semicolons", zipped=True))
+    file = tmp_path / "a.ssv.gz"
+    file.write_bytes(gzip.compress(TEXT.replace(b",", b";")))
+    assert read_table(file).equals(TABLE)
+    with read_chunks(file, rows=1) as chunks:
+        assert pd.concat(chunks).equals(TABLE)
+    file.write_bytes(gzip.compress(TEXT))
+    with pytest.raises(FileError, match="separated by commas, not semicolons"):
+        read_table(file)

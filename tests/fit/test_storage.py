@@ -23,8 +23,7 @@ from torch import nn
 import setpoint as sp
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.fit import members, storage
-from setpoint.fit.plan import Planned
-from setpoint.fit.training_data import FitProgress
+from setpoint.fit.events import FitProgress, Planned
 
 GOAL = "maximize recall subject to precision >= 0.8"
 EASY = "maximize recall subject to precision >= 0.5"
@@ -144,6 +143,29 @@ def test_a_file_that_is_missing_is_named(run):
     (run.parent / "empty").mkdir()
     with pytest.raises(sp.FileError, match="no run of Setpoint"):
         sp.load(run.parent / "empty")
+
+
+@pytest.mark.parametrize("name", ["certificate.json", "comparison.json", "report.json"])
+def test_a_foreign_file_beside_a_run_is_not_of_it(run, name):
+    """What the seal does not name is read by nobody, whole as it may be."""
+    seal = json.loads((run / "manifest.json").read_text())
+    del seal["files"][name]
+    (run / "manifest.json").write_text(json.dumps(seal))
+    assert (run / name).exists()
+    clf = sp.load(run)
+    if name == "report.json":
+        with pytest.raises(sp.FileError, match="saved without its report"):
+            SavedRun.open(run)
+        return
+    saved = SavedRun.open(run)
+    attribute = name.removesuffix(".json")
+    assert getattr(saved, attribute) is None
+    assert getattr(clf.run_, attribute) is None
+
+
+def test_a_foreign_regressor_beside_a_classifier_is_not_read(run):
+    (run / "regressor.json").write_text("{}")
+    assert isinstance(sp.load(run), sp.GoalClassifier)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"files": {}}', "{", "\x00"])

@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.reports import cases
 
 import setpoint as sp
 from setpoint.reports import Report, ScoredRows, make_report
+from setpoint.reports.render.palette import PAGE_COLOURS
 
 EVIL = '<script>alert("x")</script> $a_b$ & `c` | d'
 
@@ -332,3 +334,17 @@ def test_regression_is_refused():
             scored=[ScoredRows("certify", *cases.rows(500, 2))],
             facts=cases.facts(),
         )
+
+
+def test_every_colour_of_the_page_stands_in_the_palette():
+    """Print alone says black, white and grey by itself."""
+    folder = resources.files("setpoint.reports.render") / "templates"
+    sources = {item.name: item.read_text("utf-8") for item in folder.iterdir()}
+    sources["page.css"], _, printed = sources["page.css"].partition("@media print")
+    assert printed
+    colour = re.compile(r"(?<!&)#[0-9a-fA-F]{3,8}\b(?!\w)")
+    assert colour.findall("fill: #0072b2; color: #fff") == ["#0072b2", "#fff"]
+    strange = {name: colour.findall(text) for name, text in sources.items()}
+    assert {name: colours for name, colours in strange.items() if colours} == {}
+    used = set(re.findall(r"var\(--([\w-]+)\)", sources["page.css"]))
+    assert used == set(PAGE_COLOURS)

@@ -17,7 +17,7 @@ from tests.restoration.flow_of_diffusion import flow_of
 
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.prior_file import read_prior, save_prior
+from setpoint.restoration.priors.prior_file import read_prior_file, save_prior
 from setpoint.restoration.priors.prior_training import train_prior
 from setpoint.restoration.priors.unet import UNet
 
@@ -62,7 +62,7 @@ def digits_prior(digits: torch.Tensor, tmp_path_factory: pytest.TempPathFactory)
     with FileLock(f"{path}.lock"):
         if not path.is_file():
             save_prior(trained(digits), path)
-    return read_prior(path)
+    return read_prior_file(path)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -197,12 +197,12 @@ def gathered(path: Any) -> Iterator[Path]:
             new / MANIFEST,
             {"format": FORMAT, "files": {name: digest(new / name) for name in names}},
         )
-        old = set(_sealed(target))
+        earlier = _earlier(target)
         (target / MANIFEST).unlink(missing_ok=True)  # until all is in its place, nothing is sealed
         for name in names:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(new / name, target / name)
-        for name in old - set(names):
+        for name in earlier - set(names):
             (target / name).unlink(missing_ok=True)
         os.replace(new / MANIFEST, target / MANIFEST)
     except OSError as error:
@@ -212,50 +212,57 @@ def gathered(path: Any) -> Iterator[Path]:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def verified(folder: Path) -> frozenset[str]:
-    """The files of a folder, if it holds what its manifest says."""
+def sealed(folder: Path, unsealed: str) -> dict[str, str]:
+    """The files that the manifest of a folder names, each with its checksum.
+
+    Parameters
+    ----------
+    unsealed : str
+        What it means that there is no manifest, in words.
+    """
     if not folder.is_dir():
         raise FileError(f'there is no folder "{folder}"')
     if not (folder / MANIFEST).exists():
-        begun = (folder / "work").is_dir()
-        way = (
-            "the fit was not finished; run the same command again to go on"
-            if begun
-            else ("it is no run of Setpoint, or was not written to the end")
-        )
-        raise FileError(f'"{folder}" has no {MANIFEST}: {way}')
+        raise FileError(f'"{folder}" has no {MANIFEST}: {unsealed}')
     seal = read_json(folder / MANIFEST)
     if not isinstance(seal, dict) or seal.get("format") != FORMAT:
         raise FileError(f'"{folder / MANIFEST}" is no manifest of Setpoint')
-    names = _names(seal, folder)
-    for name, mark in names.items():
-        path = folder / name
-        if not path.is_file():
-            raise FileError(f'"{folder}" lacks "{name}": it was not written to the end, or changed')
-        if digest(path) != mark:
-            raise FileError(
-                f'"{path}" was changed after it was written: its checksum is not that of the '
-                "manifest. Fit again, or take the folder from where it came"
-            )
-    return frozenset(names)
-
-
-def _names(seal: dict[str, Any], folder: Path) -> dict[str, str]:
     files = seal.get("files")
-    if not isinstance(files, dict) or not files.keys() & {"classifier.json", "regressor.json"}:
-        raise FileError(f'"{folder / MANIFEST}" is damaged: it lists no estimator')
+    if not isinstance(files, dict):
+        raise FileError(f'"{folder / MANIFEST}" is damaged: it lists no files')
     for name in files:
         if not isinstance(name, str) or ".." in Path(name).parts or Path(name).is_absolute():
             raise FileError(f'"{folder / MANIFEST}" names "{name}", outside its folder')
     return files
 
 
-def _sealed(folder: Path) -> list[str]:
-    """Files of a manifest that is there, if it can be read."""
+def verify(folder: Path, files: Mapping[str, str], remedy: str) -> None:
+    """Raise where a file of a folder is missing, or is not the one that was sealed.
+
+    Parameters
+    ----------
+    files : mapping
+        As :func:`sealed` gives them.
+    remedy : str
+        What to do where a file was changed, in words.
+    """
+    for name, checksum in files.items():
+        path = folder / name
+        if not path.is_file():
+            raise FileError(f'"{folder}" lacks "{name}": it was not written to the end, or changed')
+        if digest(path) != checksum:
+            raise FileError(
+                f'"{path}" was changed after it was written: its checksum is not that of the '
+                f"manifest. {remedy}"
+            )
+
+
+def _earlier(folder: Path) -> set[str]:
+    """Files of the manifest that lies in a folder; none where it cannot be read."""
     try:
-        return list(_names(read_json(folder / MANIFEST), folder))
-    except (FileError, AttributeError):
-        return []
+        return set(sealed(folder, "it is new"))
+    except FileError:
+        return set()
 
 
 def _files(folder: Path) -> list[str]:
@@ -271,10 +278,12 @@ def digest(path: Path) -> str:
         raise FileError(f'cannot read "{path}": {error.strerror}') from error
 
 
-def read_json(path: Path) -> Any:
-    """The data of a JSON file."""
+def read_json(path: str | os.PathLike[str], what: str = "") -> Any:
+    """The data of a JSON file; ``what`` is the thing that it should hold, in words: "a rule"."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, TypeError, ValueError) as error:  # the last also of a name with a zero byte
+        if what and isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
+            raise FileError(f'"{path}" is not {what}: {error}') from error
         reason = getattr(error, "strerror", None) or error
         raise FileError(f'cannot read "{path}": {reason}') from error

@@ -5,6 +5,7 @@ Each library has an *objective* (gradients and hessians, by the library's own co
 them. A library is loaded when it is first used.
 """
 
+from setpoint.boosting.catboost_objective import CatBoostObjective
 from setpoint.boosting.library_estimators import (
     BOOSTERS,
     Booster,
@@ -12,11 +13,7 @@ from setpoint.boosting.library_estimators import (
     GoalLGBMClassifier,
     GoalXGBClassifier,
 )
-from setpoint.boosting.library_objectives import (
-    CatBoostObjective,
-    LightGBMObjective,
-    XGBoostObjective,
-)
+from setpoint.boosting.lightgbm_objective import LightGBMObjective
 from setpoint.boosting.stopping_metrics import (
     CatBoostMetric,
     GoalMetric,
@@ -24,6 +21,7 @@ from setpoint.boosting.stopping_metrics import (
     XGBoostMetric,
     merit,
 )
+from setpoint.boosting.xgboost_objective import XGBoostObjective
 
 __all__ = [
     "LightGBMObjective",

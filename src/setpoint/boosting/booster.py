@@ -18,14 +18,14 @@ from setpoint._core.errors import FileError, KindError, SetpointError
 from setpoint._core.options import number, whole
 from setpoint._core.words import listing
 from setpoint.datasets import split
-from setpoint.expressions import Expression, take_groups
-from setpoint.expressions.rows.row_events import Label
-from setpoint.fit.class_labels import (
+from setpoint.datasets.class_labels import (
     ClassLabels,
     allows_several_classes,
     needs_two,
     read_labels,
 )
+from setpoint.expressions import Expression, take_groups
+from setpoint.expressions.rows.row_events import Label
 from setpoint.goals import Goal, Task
 from setpoint.methods import Method
 

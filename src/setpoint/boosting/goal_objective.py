@@ -2,12 +2,13 @@
 
 A library calls its objective once per tree with the scores of all training rows. One objective may
 serve several runs, also turn by turn as in cross-validation: each set of rows has its own prices,
-and a run whose scores are all alike has only begun.
+and a run whose scores are all alike has only begun. No library multiplies by the weights of rows.
+With costs that are all one each objective gives the trees of the library's own.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import importlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,15 +19,26 @@ import numpy as np
 from setpoint._core.errors import DataError, KindError
 from setpoint.boosting.cost_gradients import Threshold, TreeCosts, TreeEntropy
 from setpoint.boosting.soft_set_gradients import TreeSoftSet
+from setpoint.boosting.stopping_metrics import columns_of
 from setpoint.boosting.tree_rows import TreeGradients, TreeRows, start_score, tree_rows
 from setpoint.expressions import take_groups
 from setpoint.goals import Goal, Task
 from setpoint.methods.method import Method
 from setpoint.methods.table import method
 from setpoint.methods.training_hints import TreeGradient
+from setpoint.rules.goal_on_rows import GoalOnRows
+from setpoint.rules.one_threshold import best_threshold
 
 
-class TreeObjective(ABC):
+def library(name: str) -> Any:
+    """A boosting library, loaded when it is first used."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise KindError(f'{name} is not installed: pip install "setpoint[{name}]"') from error
+
+
+class TreeObjective:
     """A goal as an objective of boosted trees.
 
     Parameters
@@ -78,9 +90,10 @@ class TreeObjective(ABC):
         """What the library multiplies the hessian of its own log loss by."""
         return 1.0
 
-    @abstractmethod
     def cut(self, rows: TreeRows) -> float:
         """The best threshold of rows of two classes, exactly; inf where nothing is decided."""
+        columns = columns_of(self.task, rows, self._groups)
+        return best_threshold(GoalOnRows.meet(self.goal, columns))[1]
 
     def gradients(self) -> TreeGradients:
         """Gradients for a run that begins."""

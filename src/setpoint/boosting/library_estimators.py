@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from setpoint.boosting.booster import GoalBooster
-from setpoint.boosting.goal_objective import TreeObjective
-from setpoint.boosting.library_objectives import (
-    CatBoostObjective,
-    LightGBMObjective,
-    XGBoostObjective,
-    library,
-)
+from setpoint.boosting.catboost_objective import CatBoostObjective
+from setpoint.boosting.goal_objective import TreeObjective, library
+from setpoint.boosting.lightgbm_objective import LightGBMObjective
 from setpoint.boosting.stopping_metrics import (
     CatBoostMetric,
     GoalMetric,
     LightGBMMetric,
     XGBoostMetric,
 )
+from setpoint.boosting.xgboost_objective import XGBoostObjective
 
 
 class GoalLGBMClassifier(GoalBooster):

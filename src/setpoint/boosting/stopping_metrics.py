@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint.boosting.library_conventions import CatBoostTrees
 from setpoint.boosting.tree_rows import TreeRows, tree_rows
 from setpoint.expressions import Columns, take_groups, take_in
 from setpoint.goals import Goal, Task, check
 from setpoint.rules.goal_on_rows import Point
 from setpoint.rules.one_threshold import quick_point
+
+if TYPE_CHECKING:
+    from setpoint.boosting.catboost_objective import CatBoostObjective
 
 UNBOUNDED = -1e12  #: less than any feasible model's merit, where the objective has no bound
 WORST = 1e3  #: excess of a constraint that is not even defined
@@ -88,7 +90,7 @@ class XGBoostMetric(GoalMetric):
 class CatBoostMetric(GoalMetric):
     """The goal for CatBoost's ``eval_metric``; that of an objective also renews its prices."""
 
-    objective: CatBoostTrees | None = None
+    objective: CatBoostObjective | None = None
 
     def is_max_optimal(self) -> bool:
         """Greater is better."""

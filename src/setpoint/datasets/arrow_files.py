@@ -17,17 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Read a Parquet file; only the wanted columns are decoded."""
-    return _read(path, columns, "Parquet")
+#: ending of a file's name -> format; Feather (version 2) is an Arrow file
+ARROW_FORMATS = {".parquet": "Parquet", ".feather": "Arrow", ".arrow": "Arrow"}
 
 
-def read_arrow(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Read an Arrow file or stream, which Feather (version 2) is as well."""
-    return _read(path, columns, "Arrow")
-
-
-def _read(path: Path, columns: Sequence[str] | None, kind: str) -> pd.DataFrame:
+def read_arrow(path: Path, columns: Sequence[str] | None, kind: str) -> pd.DataFrame:
+    """Read a Parquet file (only the wanted columns are decoded), or an Arrow file or stream."""
     import pyarrow as pa
 
     with path.open("rb") as file:
@@ -87,11 +82,9 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 # Parquet and Arrow (Feather) files a chunk at a time, each column of one type in all chunks.
 #
 # Without gaps a column of whole numbers is read as such, with gaps as floats; truth values with
-# gaps
-# become objects. Whether there is a gap in the file is known from the counts that it keeps, or
-# from a
-# first look at those columns alone. Dictionaries, which may differ from batch to batch, are written
-# out: a cell is the same, its column is of values instead of categories.
+# gaps become objects. Whether there is a gap in the file is known from the counts that it keeps,
+# or from a first look at those columns alone. Dictionaries, which may differ from batch to batch,
+# are written out: a cell is the same, its column is of values instead of categories.
 
 
 Report = Callable[[float], None]
@@ -117,7 +110,7 @@ class ArrowFileFacts:
 
 def header(path: Path, kind: str) -> pd.DataFrame:
     """A table without rows, with the columns that the file has."""
-    with _told(path, kind), _opened(path, kind) as file:
+    with _worded_failures(path, kind), _opened(path, kind) as file:
         refuse_repeated(path, file.schema.names)
         rows = file.rows()
         return _framed(
@@ -127,7 +120,7 @@ def header(path: Path, kind: str) -> pd.DataFrame:
 
 def rows_of(path: Path, kind: str) -> int:
     """How many rows the file has, by what it says of itself."""
-    with _told(path, kind), _opened(path, kind) as file:
+    with _worded_failures(path, kind), _opened(path, kind) as file:
         return file.rows()
 
 
@@ -137,22 +130,25 @@ def chunks(
     """Tables of ``rows`` rows, the last of what is left."""
     import pyarrow as pa
 
-    with _told(path, kind), _opened(path, kind) as file:
+    with _worded_failures(path, kind), _opened(path, kind) as file:
         names = _stored(columns, file.schema.names)
         facts = _facts(file)
-        done, waiting, many = 0, [], 0
+        start = 0  # rows given out before this chunk
+        waiting: list[Any] = []
+        rows_waiting = 0
         for batch in file.batches(names, rows):
             waiting.append(batch)
-            many += batch.num_rows
-            while many >= rows:
+            rows_waiting += batch.num_rows
+            while rows_waiting >= rows:
                 table = pa.Table.from_batches(waiting)
-                yield _framed(table.slice(0, rows), facts, done)
-                done, many = done + rows, many - rows
-                report(done / facts.rows)
-                waiting = table.slice(rows).to_batches() if many else []
-        if many:
+                yield _framed(table.slice(0, rows), facts, start)
+                start += rows
+                rows_waiting -= rows
+                report(start / facts.rows)
+                waiting = table.slice(rows).to_batches() if rows_waiting else []
+        if rows_waiting:
             report(1.0)
-            yield _framed(pa.Table.from_batches(waiting), facts, done)
+            yield _framed(pa.Table.from_batches(waiting), facts, start)
 
 
 class _Parquet:
@@ -170,12 +166,15 @@ class _Parquet:
 
     def gaps(self, names: list[str]) -> set[str]:
         """Which of the columns have a gap: by the counts of the file, where it keeps them."""
-        about, with_gaps, unsure = self.file.metadata, set(), set()
-        for i in range(about.num_row_groups):
-            group = about.row_group(i)
+        metadata = self.file.metadata
+        with_gaps: set[str] = set()
+        unsure: set[str] = set()
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
             for j in range(group.num_columns):
                 part = group.column(j)
-                name, counts = part.path_in_schema, part.statistics
+                name = part.path_in_schema
+                counts = part.statistics
                 if name not in names:
                     continue
                 if counts is None or not counts.has_null_count:
@@ -276,8 +275,8 @@ def _opened(path: Path, kind: str) -> Iterator[_Parquet | _Arrow]:
         from pyarrow import parquet
 
         # Left alone, all that will be read is fetched at once: the whole file.
-        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as found:
-            yield _Parquet(found)
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as source:
+            yield _Parquet(source)
         return
     import pyarrow as pa
 
@@ -286,7 +285,7 @@ def _opened(path: Path, kind: str) -> Iterator[_Parquet | _Arrow]:
 
 
 @contextmanager
-def _told(path: Path, kind: str) -> Iterator[None]:
+def _worded_failures(path: Path, kind: str) -> Iterator[None]:
     """Failures of the reader in the sentences of ``read_table``."""
     import pyarrow as pa
 

@@ -16,8 +16,9 @@ import numpy as np
 from setpoint._core.errors import DataError, KindError, Name
 from setpoint._core.options import number, whole
 from setpoint._core.words import listing
+from setpoint.datasets.columns.column_names import quoted
 from setpoint.datasets.columns.dates import moments
-from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting, _rarest
+from setpoint.datasets.stratified_split import PROOF, ByClass, ByTime, Folds, Parting, rarest_label
 
 WORDS = ("train", "tune", "certify")
 ALIASES = {
@@ -138,7 +139,7 @@ def part(
             argument=Name("together"),
             time=Name("time"),
         )
-    labels = y if y.ndim == 1 else _rarest(y, 2 * least)
+    labels = y if y.ndim == 1 else rarest_label(y, 2 * least)
     codes = np.unique(labels, return_inverse=True)[1]
     way: Parting = ByClass(codes, least, seed)
     if together is not None:
@@ -213,7 +214,7 @@ def _by_user(split: Any, way: Parting, codes: np.ndarray, folds: int) -> Parts:
             '{argument} has no "train" rows; it holds {names}. Name some rows train (the words '
             "are {words}).",
             argument=Name("split"),
-            names=listing(_quoted(names)),
+            names=quoted(names.unique(), most=8),
             words=listing(WORDS),
         )
     if isinstance(way, ByClass) and way.ids is not None:
@@ -270,7 +271,7 @@ def _refuse_parted(ids: np.ndarray, words: np.ndarray) -> None:
     same = ids[order][1:] == ids[order][:-1]
     apart = np.flatnonzero(same & (words[order][1:] != words[order][:-1]))
     if len(apart):
-        a, b = order[apart[0]], order[apart[0] + 1]
+        a, b = order[apart[0] : apart[0] + 2]
         raise DataError(
             f"data rows {a + 1} and {b + 1} have one id (together), but split names them "
             f'"{words[a]}" and "{words[b]}"; give the rows of one id the same word.'
@@ -329,10 +330,6 @@ def _sized(values: Any, n: int, what: str) -> Any:
             n=n,
         )
     return column.reset_index(drop=True)
-
-
-def _quoted(names: Any) -> list[str]:
-    return [f'"{name}"' for name in names.unique()]
 
 
 def _check(y: np.ndarray, certify_size: Any, folds: Any, least: Any, seed: Any) -> None:

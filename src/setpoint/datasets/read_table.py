@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.words import listing, nearest
-from setpoint.datasets.arrow_files import read_arrow, read_parquet
+from setpoint.datasets.arrow_files import ARROW_FORMATS, read_arrow
 from setpoint.datasets.columns.column_roles import column
+from setpoint.datasets.text_dialect import TEXT_DIALECTS
 from setpoint.datasets.text_files import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet", ".feather", ".arrow")
+
+def endings() -> tuple[str, ...]:
+    """Endings of the files that are read."""
+    return (*TEXT_DIALECTS, *ARROW_FORMATS)
 
 
 def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -64,7 +68,7 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
         raise DataError(f"columns names one of {listing(columns)} twice; name each once.")
     file = Path(path)
     try:
-        table = _read(file, _ending(file), columns)
+        table = _read(file, ending_of(file), columns)
     except OSError as error:
         raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
     if len(table) == 0:
@@ -82,32 +86,30 @@ def read_as_text(path: str | os.PathLike[str], table: pd.DataFrame) -> pd.DataFr
     ``table`` is what :func:`read_table` made of the file; it is returned where the file is no text.
     """
     file = Path(path)
-    ending = _ending(file)
-    if ending not in (".csv", ".csv.gz", ".tsv"):
+    dialect = TEXT_DIALECTS.get(ending_of(file))
+    if dialect is None:
         return table
-    texts = read_text(file, "\t" if ending == ".tsv" else ",", ending == ".csv.gz", as_written=True)
+    texts = read_text(file, dialect, as_written=True)
     return texts if texts.shape == table.shape else table
 
 
 def _read(file: Path, ending: str, columns: Sequence[str] | None) -> pd.DataFrame:
-    if ending == ".parquet":
-        return read_parquet(file, columns)
-    if ending in (".feather", ".arrow"):
-        return read_arrow(file, columns)
-    return read_text(file, "\t" if ending == ".tsv" else ",", zipped=ending == ".csv.gz")
+    if ending in ARROW_FORMATS:
+        return read_arrow(file, columns, ARROW_FORMATS[ending])
+    return read_text(file, TEXT_DIALECTS[ending])
 
 
-def _ending(file: Path) -> str:
+def ending_of(file: Path) -> str:
     """Return the known ending of a file that exists and is not empty."""
     if file.is_dir():
         raise FileError(f'"{file}" is a folder; give one file in it.')
     if not file.exists():
         raise FileError(_missing(file))
-    ending = next((e for e in ENDINGS if file.name.lower().endswith(e)), None)
+    ending = next((e for e in endings() if file.name.lower().endswith(e)), None)
     if ending is None:
         raise FileError(
             f'"{file.name}" is of an unknown type; the name must end in '
-            f"{listing(ENDINGS[:-1])} or {ENDINGS[-1]}."
+            f"{listing(endings()[:-1])} or {endings()[-1]}."
         )
     if file.stat().st_size == 0:
         raise FileError(f'"{file}" is empty; it needs a header and rows.')

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.options import whole
 from setpoint._core.words import listing
-from setpoint.datasets import arrow_files as _arrow_chunks
-from setpoint.datasets import text_files as _text_chunks
+from setpoint.datasets import arrow_files, text_files
 from setpoint.datasets.columns.column_roles import column
 from setpoint.datasets.columns.schema import Schema
-from setpoint.datasets.read_table import _ending
+from setpoint.datasets.read_table import ending_of
+from setpoint.datasets.text_dialect import TEXT_DIALECTS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_ARROW = {".parquet": "Parquet", ".feather": "Arrow", ".arrow": "Arrow"}
 
 
 class Chunks(Iterator["pd.DataFrame"]):
@@ -39,7 +37,7 @@ class Chunks(Iterator["pd.DataFrame"]):
         self.columns = columns
         self.progress = 0.0
         self.start = 0
-        self._given = 0
+        self._rows_read = 0
         self._frames: Generator[pd.DataFrame] | None = None
 
     def _report(self, share: float) -> None:
@@ -55,12 +53,12 @@ class Chunks(Iterator["pd.DataFrame"]):
             raise FileError(f'"{self.path}" cannot be opened: {reason}.') from error
         if frame is None:
             self.close()
-            if not self._given:
+            if not self._rows_read:
                 raise FileError(f'"{self.path}" has a header but no rows.')
             self.progress = 1.0
             raise StopIteration
-        self.start = self._given
-        self._given += len(frame)
+        self.start = self._rows_read
+        self._rows_read += len(frame)
         return frame if self.columns is None else frame.loc[:, list(self.columns)]
 
     def close(self) -> None:
@@ -139,27 +137,27 @@ def read_chunks(
         raise DataError(f"columns names one of {listing(columns)} twice; name each once.")
     file = Path(path)
     try:
-        ending = _ending(file)
-        kind, separator, zipped = _kind(ending)
-        if kind is None:
-            header = _text_chunks.check(file, separator, zipped)
+        ending = ending_of(file)
+        dialect = TEXT_DIALECTS.get(ending)
+        if dialect is None:
+            header = arrow_files.header(file, arrow_files.ARROW_FORMATS[ending])
         else:
-            header = _arrow_chunks.header(file, kind)
+            header = text_files.header(file, dialect)
     except OSError as error:
         raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
     for name in columns or ():
         column(header, name, "wanted")
     chunks = Chunks(file, columns)
     rows = int(rows)
-    if kind is not None:
-        chunks._frames = _arrow_chunks.chunks(file, kind, rows, columns, chunks._report)
+    report = chunks._report
+    if dialect is None:
+        kind = arrow_files.ARROW_FORMATS[ending]
+        chunks._frames = arrow_files.chunks(file, kind, rows, columns, report)
     elif like is None:
-        chunks._frames = _text_chunks.chunks_alike(file, separator, zipped, rows, chunks._report)
+        chunks._frames = text_files.chunks_alike(file, dialect, rows, report)
     else:
         texts = set(header.columns) - {c.name for c in like.columns if c.kind == "number"}
-        chunks._frames = _text_chunks.chunks_as(
-            file, separator, zipped, rows, texts, chunks._report
-        )
+        chunks._frames = text_files.chunks_as(file, dialect, rows, texts, report)
     return chunks
 
 
@@ -172,10 +170,5 @@ def count_rows(path: str | os.PathLike[str]) -> int | None:
         As :func:`read_table`.
     """
     file = Path(path)
-    kind, _, _ = _kind(_ending(file))
-    return None if kind is None else _arrow_chunks.rows_of(file, kind)
-
-
-def _kind(ending: str) -> tuple[str | None, str, bool]:
-    """The kind of a binary file, or none; the separator of a text; whether it is zipped."""
-    return _ARROW.get(ending), "\t" if ending == ".tsv" else ",", ending == ".csv.gz"
+    kind = arrow_files.ARROW_FORMATS.get(ending_of(file))
+    return None if kind is None else arrow_files.rows_of(file, kind)

@@ -21,13 +21,13 @@ import numpy as np
 
 from setpoint._core.errors import FileError
 from setpoint.datasets.file_signature import refuse_other_type, refuse_repeated
+from setpoint.datasets.text_dialect import SEPARATORS, TextDialect
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 _UNPACKING = (EOFError, gzip.BadGzipFile, zlib.error)
-_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 
 
 def exact_floats() -> dict[str, Any]:
@@ -42,57 +42,39 @@ def exact_floats() -> dict[str, Any]:
     return {} if release >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def read_text(path: Path, separator: str, zipped: bool, as_written: bool = False) -> pd.DataFrame:
+def read_text(path: Path, dialect: TextDialect, as_written: bool = False) -> pd.DataFrame:
     """Read separated text; the caller has checked that ``path`` is a file that is not empty.
 
     ``as_written``: every value is the text in the file, and nothing is missing.
     """
     import pandas as pd
 
-    values: dict[str, Any] = (
-        {"dtype": str, "keep_default_na": False} if as_written else exact_floats()
-    )
-
-    if zipped:
+    options = _options(dialect)
+    if as_written:
+        options |= {"dtype": str, "keep_default_na": False}
+    if dialect.zipped:
         _refuse_not_gzip(path)
-    try:
-        with _opened(path, zipped) as file:
-            _refuse_not_text(path, file.read(4096))
-            _check_header(path, separator, zipped)
-            file.seek(0)
-            with warnings.catch_warnings():
-                # index_col=False: a first row longer than the header warns and is not an index.
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                return pd.read_csv(
-                    file,
-                    sep=separator,
-                    index_col=False,
-                    encoding="utf-8-sig",
-                    low_memory=False,
-                    **values,
-                )
-    except UnicodeDecodeError as error:
-        raise FileError(f'"{path.name}" is not UTF-8; save it as UTF-8.') from error
-    except _UNPACKING as error:
-        raise FileError(
-            f'"{path.name}" cannot be unpacked as gzip ({error}). It may be cut short; '
-            "copy it again."
-        ) from error
-    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
-        raise FileError(_parser_sentence(path, separator, zipped, str(error))) from error
+    with _worded_failures(path, dialect), _opened(path, dialect) as file:
+        _refuse_not_text(path, file.read(4096))
+        _check_header(path, dialect)
+        file.seek(0)
+        with warnings.catch_warnings():
+            # index_col=False: a first row longer than the header warns and is not an index.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(file, **options)
 
 
-def _opened(path: Path, zipped: bool) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(path, "rb") if zipped else path.open("rb"))
+def _opened(path: Path, dialect: TextDialect) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(path, "rb") if dialect.zipped else path.open("rb"))
 
 
-def _rows(path: Path, separator: str, zipped: bool) -> Generator[tuple[int, list[str]]]:
+def _rows(path: Path, dialect: TextDialect) -> Generator[tuple[int, list[str]]]:
     """Yield the line number and the fields of each row that is not blank."""
     with (
-        _opened(path, zipped) as file,
+        _opened(path, dialect) as file,
         io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text,
     ):
-        reader = csv.reader(text, delimiter=separator)
+        reader = csv.reader(text, delimiter=dialect.separator)
         for row in reader:
             if any(cell.strip() for cell in row):
                 yield reader.line_num, row
@@ -118,28 +100,29 @@ def _refuse_not_text(path: Path, head: bytes) -> None:
         raise FileError(f'"{path.name}" does not hold text; it is another kind of file, renamed.')
 
 
-def _check_header(path: Path, separator: str, zipped: bool) -> None:
+def _check_header(path: Path, dialect: TextDialect) -> None:
     """Hold the header to unrepeated names and to the separator the ending of the name promises."""
-    with closing(_rows(path, separator, zipped)) as rows:
+    with closing(_rows(path, dialect)) as rows:
         _, header = next(rows, (0, [""]))
         _, first = next(rows, (0, [""])) if len(header) == 1 else (0, [""])
     # pandas numbers columns without a name by their place, so these do not clash.
     refuse_repeated(path, [name for name in header if name])
     if len(header) > 1:
         return
-    usual, line = _SEPARATORS[separator], separator.join(first)
-    for other, plural in _SEPARATORS.items():
-        if other != separator and 0 < header[0].count(other) == line.count(other):
+    promised = dialect.separators
+    line = dialect.separator.join(first)
+    for other, plural in SEPARATORS.items():
+        if other != dialect.separator and 0 < header[0].count(other) == line.count(other):
             raise FileError(
-                f'"{path.name}" is separated by {plural}, not {usual}; save it with {usual}.'
+                f'"{path.name}" is separated by {plural}, not {promised}; save it with {promised}.'
             )
 
 
-def _parser_sentence(path: Path, separator: str, zipped: bool, reason: str) -> str:
+def _parser_sentence(path: Path, dialect: TextDialect, reason: str) -> str:
     """Word a failure of the parser; a row too long is looked up for its line and its lengths."""
     with suppress(csv.Error, ValueError, *_UNPACKING):
         width = 0
-        for line, row in _rows(path, separator, zipped):
+        for line, row in _rows(path, dialect):
             width = width or len(row)
             if any(row[width:]):
                 return (
@@ -174,26 +157,26 @@ _WORDS = {"true": True, "false": False}
 Report = Callable[[float], None]
 
 
-def check(path: Path, separator: str, zipped: bool) -> pd.DataFrame:
+def header(path: Path, dialect: TextDialect) -> pd.DataFrame:
     """Hold a file to being separated text, and return its header as a table without rows."""
-    if zipped:
+    if dialect.zipped:
         _refuse_not_gzip(path)
-    with _told(path, separator, zipped):
-        with _open_with_position(path, zipped) as (file, _):
+    with _worded_failures(path, dialect):
+        with _open_with_position(path, dialect) as (file, _):
             _refuse_not_text(path, file.read(4096))
-        _check_header(path, separator, zipped)
-        with _open_with_position(path, zipped) as (file, _):
+        _check_header(path, dialect)
+        with _open_with_position(path, dialect) as (file, _):
             import pandas as pd
 
-            return pd.read_csv(file, nrows=0, **_options(separator))
+            return pd.read_csv(file, nrows=0, **_options(dialect))
 
 
 def chunks_as(
-    path: Path, separator: str, zipped: bool, rows: int, texts: set[str], report: Report
+    path: Path, dialect: TextDialect, rows: int, texts: set[str], report: Report
 ) -> Generator[pd.DataFrame]:
     """Chunks with the columns ``texts`` as they are written, all others as what a chunk holds."""
     types = dict.fromkeys(texts, str)
-    for chunk in _chunks(path, separator, zipped, rows, report, dtype=types):
+    for chunk in _chunks(path, dialect, rows, report, dtype=types):
         for name in chunk.columns.difference(list(texts)):
             if chunk[name].dtype.kind in "iu":
                 chunk[name] = chunk[name].astype("float64")
@@ -201,13 +184,13 @@ def chunks_as(
 
 
 def chunks_alike(
-    path: Path, separator: str, zipped: bool, rows: int, report: Report
+    path: Path, dialect: TextDialect, rows: int, report: Report
 ) -> Generator[pd.DataFrame]:
     """Chunks of the table that the whole file is."""
     names: list[str] = []
     looks: list[str] = []
     only = None
-    first_pass = _chunks(path, separator, zipped, rows, lambda share: report(share / 2))
+    first_pass = _chunks(path, dialect, rows, lambda share: report(share / 2))
     for number, chunk in enumerate(first_pass):
         seen = [_look(chunk.iloc[:, j]) for j in range(chunk.shape[1])]
         looks = seen if not looks else [_wider(a, b) for a, b in zip(looks, seen, strict=True)]
@@ -218,7 +201,7 @@ def chunks_alike(
         return
     kinds = dict(zip(names, looks, strict=True))
     types = {name: _TYPES.get(look, str) for name, look in kinds.items()}
-    second = _chunks(path, separator, zipped, rows, lambda s: report(0.5 + s / 2), dtype=types)
+    second = _chunks(path, dialect, rows, lambda s: report(0.5 + s / 2), dtype=types)
     for chunk in second:
         for name, look in kinds.items():
             if look == GAPPED:
@@ -228,16 +211,16 @@ def chunks_alike(
 
 
 def _chunks(
-    path: Path, separator: str, zipped: bool, rows: int, report: Report, **options: Any
+    path: Path, dialect: TextDialect, rows: int, report: Report, **options: Any
 ) -> Generator[pd.DataFrame]:
     import pandas as pd
 
     size = max(path.stat().st_size, 1)
     read: Any = pd.read_csv
     with (
-        _told(path, separator, zipped),
-        _open_with_position(path, zipped) as (file, raw),
-        read(file, chunksize=rows, **_options(separator), **options) as reader,
+        _worded_failures(path, dialect),
+        _open_with_position(path, dialect) as (file, raw),
+        read(file, chunksize=rows, **_options(dialect), **options) as reader,
     ):
         iterator = iter(reader)
         while True:
@@ -252,10 +235,10 @@ def _chunks(
                 yield chunk
 
 
-def _options(separator: str) -> dict[str, Any]:
-    """What ``read_text`` reads with."""
+def _options(dialect: TextDialect) -> dict[str, Any]:
+    """Options of ``read_csv`` for a dialect; whole and chunked reading share them."""
     return {
-        "sep": separator,
+        "sep": dialect.separator,
         "index_col": False,
         "encoding": "utf-8-sig",
         "low_memory": False,
@@ -264,10 +247,10 @@ def _options(separator: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_with_position(path: Path, zipped: bool) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _open_with_position(path: Path, dialect: TextDialect) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The bytes of the text, and the file they come from, which tells how far it is read."""
     with path.open("rb") as raw:
-        if not zipped:
+        if not dialect.zipped:
             yield raw, raw
             return
         with gzip.GzipFile(fileobj=raw) as file:
@@ -275,8 +258,8 @@ def _open_with_position(path: Path, zipped: bool) -> Iterator[tuple[BinaryIO, Bi
 
 
 @contextmanager
-def _told(path: Path, separator: str, zipped: bool) -> Iterator[None]:
-    """Failures of the parser in the sentences of ``read_text``."""
+def _worded_failures(path: Path, dialect: TextDialect) -> Iterator[None]:
+    """Turn failures of the parser into sentences about the file."""
     import pandas as pd
 
     try:
@@ -289,7 +272,7 @@ def _told(path: Path, separator: str, zipped: bool) -> Iterator[None]:
             "copy it again."
         ) from error
     except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
-        raise FileError(_parser_sentence(path, separator, zipped, str(error))) from error
+        raise FileError(_parser_sentence(path, dialect, str(error))) from error
 
 
 def _look(column: pd.Series) -> str:

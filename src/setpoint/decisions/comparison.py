@@ -22,7 +22,7 @@ class Contender(Record):
         Its operating point in words.
     value : float or None
         The objective on out-of-fold rows.
-    kept : tuple of Kept
+    kept : tuple of ConstraintValue
         The constraints there.
     merit : float
     verdict : str

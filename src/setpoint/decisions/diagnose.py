@@ -81,11 +81,11 @@ class Diagnosis(Record):
         The constraints that cost something; where the goal is not met, those that stand in its way.
     prices : tuple of Price
         At the bounds asked for; where they are not met, at those of the first of ``nearest``.
-    nearest : tuple of Nearest
+    nearest : tuple of NearestGoal
         Goals that are met on these rows; empty where the goal is.
     provable : Provable or None
         The nearest goal that fresh rows would prove.
-    labels : tuple of Labels
+    labels : tuple of LabelsNeeded
         Rows that would prove the goal (or the first of ``nearest``), and one between that and
         ``provable``.
     unproven : str

@@ -34,7 +34,7 @@ class Evaluation:
     goal : Goal
     value : float or None
         The objective; None where it is an empty rate.
-    kept : tuple of Kept
+    kept : tuple of ConstraintValue
     rows : int
     """
 

@@ -7,6 +7,7 @@ matter how often one looks and when one stops (see :mod:`setpoint.statistics.bet
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,12 @@ from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.rules.certificate import Certificate, opened
 from setpoint.rules.decision_rule import applied
 from setpoint.rules.tradeoff_curve import number_from, number_to
-from setpoint.statistics.betting_process import STAKES, grown, held, mean_wealth
+from setpoint.statistics.betting_process import (
+    STAKES,
+    anytime_wealth,
+    mean_wealth,
+    wealth_of_one_bet,
+)
 
 # One claim under watch: the bets for it and against it, and what they have come to.
 
@@ -55,8 +61,8 @@ class ClaimWatch:
         z, places = self._pairs(*rows) if self.claim.paired else rows
         if z.size == 0:
             return None
-        against = grown(self.against, -z, max(self.claim.high, 1e-12), self.seen)
-        favour = held(self.favour, z, max(-self.claim.low, 1e-12))
+        against = anytime_wealth(self.against, -z, max(self.claim.high, 1e-12), self.seen)
+        favour = wealth_of_one_bet(self.favour, z, max(-self.claim.low, 1e-12))
         self.against, self.favour = against[-1], favour[-1]
         self.seen += z.size
         trace = mean_wealth(against)
@@ -226,6 +232,11 @@ class Monitor:
     def status(self) -> str:
         """The status of the whole promise."""
         return self.report().status
+
+    @property
+    def broken_at(self) -> float:
+        """The evidence from which on a constraint is called broken."""
+        return math.exp(self.limit)
 
     @property
     def limit(self) -> float:

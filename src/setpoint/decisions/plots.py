@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from setpoint._core.axes import new_axes
 from setpoint._core.errors import GoalError, KindError
 from setpoint.decisions.curves import MetricCurve
 from setpoint.decisions.monitor import Monitor
@@ -98,15 +99,6 @@ def plot_frontier(rule: DecisionRule, constraint: int = 0, ax: Any = None) -> An
 
 def _floats(values: tuple[float | None, ...]) -> np.ndarray:
     return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-
-
-def new_axes(ax: Any) -> Any:
-    """The axes given, or those of a new figure."""
-    if ax is not None:
-        return ax
-    from matplotlib.figure import Figure  # a figure of its own: no global state
-
-    return Figure(figsize=(5, 4), layout="constrained").subplots()
 
 
 # Plots of plans and monitors. Matplotlib is imported when something is drawn, not before.

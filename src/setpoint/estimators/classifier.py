@@ -16,6 +16,7 @@ from torch import nn
 from setpoint._core.errors import Argument, KindError, SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import did_you_mean, listing
+from setpoint.datasets.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.decisions import evaluate
 from setpoint.decisions.proof.safety_margin import MARGIN
 from setpoint.estimators.base import (
@@ -32,14 +33,14 @@ from setpoint.estimators.regressor import GoalRegressor
 from setpoint.estimators.run_attributes import ClassifierAttributes
 from setpoint.expressions import Expression, take_groups
 from setpoint.fit import storage
-from setpoint.fit.class_labels import allows_several_classes, needs_two, read_labels
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
-from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
+from setpoint.fit.pipeline import PartOptions, fit_goal, refuse_columns
 from setpoint.fit.plan import MODELS, FitRequest
+from setpoint.fit.run_files import holds_regressor
 from setpoint.fit.run_record import ClassifierRun
-from setpoint.fit.training_data import Encoder, Job
+from setpoint.fit.training_data import ClassTrainingData, Encoder
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs, Method
 from setpoint.methods.portfolio import effort
@@ -116,8 +117,8 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     checkpoint : path, optional
         A folder where finished parts are kept; ``fit`` with the same rows and settings goes on.
     listener : callable, optional
-        Called with every event: :class:`~setpoint.fit.plan.Planned`,
-        :class:`~setpoint.fit.training_data.FitProgress`, those of :mod:`setpoint.training.events`.
+        Called with every event: :class:`~setpoint.fit.events.Planned`,
+        :class:`~setpoint.fit.events.FitProgress`, those of :mod:`setpoint.training.events`.
     random_state : int
         Seed of splits, weights, order and dropout.
 
@@ -277,7 +278,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
         check(goal, labels.task)
-        job = Job(
+        job = ClassTrainingData(
             goal=goal,
             labels=labels,
             rows=Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
@@ -291,7 +292,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         run = fit_goal(
             asked,
             job,
-            Division(self.certify_size, split, together, time),
+            PartOptions(self.certify_size, split, together, time),
             origin=origin_of(self, seed),
             work=self.checkpoint if self._crossed(asked) else None,
             time_limit=self.time_limit,
@@ -498,6 +499,6 @@ def load(
         Types and functions in a scikit-learn model that you vouch for; classes of scikit-learn and
         LightGBM need no word.
     """
-    if (Path(path) / "regressor.json").exists():
+    if holds_regressor(Path(path)):
         return GoalRegressor.load(path, model, trusted)
     return GoalClassifier.from_run(storage.load(path, model, trusted))

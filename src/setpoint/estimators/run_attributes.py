@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from setpoint._core.notes import texts
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, Comparison, DecisionRule
-from setpoint.fit.class_labels import ClassLabels
+from setpoint.fit.conclusion.stack import Stack
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
 from setpoint.fit.regression.regression_comparison import RegressionComparison
 from setpoint.fit.regression.regression_pipeline import RegressionPlan, RegressionRun
 from setpoint.fit.run_record import ClassifierRun, FittedRun
-from setpoint.fit.stack import Stack
 from setpoint.goals import Task
 from setpoint.reports import Report
 

@@ -74,19 +74,19 @@ class Measurable(Node):
         **more: Any,
     ) -> Totals:
         """The totals behind the value, to be merged over shards; parameters as for a call."""
-        made = Task.make(task, positive)
-        if made.kind == "ranking" and group is not None and more.get("query") is None:
+        declared = Task.make(task, positive)
+        if declared.kind == "ranking" and group is not None and more.get("query") is None:
             raise DataError(
                 "{metric} is taken by query: {way}, the query of each row",
                 metric=str(self),
                 way=Spelling("pass query=", "say --query"),
             )
         columns = take_in(
-            made,
+            declared,
             y_true,
             sample_weight=sample_weight,
             group=group,
-            **self._place(y_pred, scores),
+            **self._decisions_or_scores(y_pred, scores),
             **more,
         )
         return measure(self, columns)
@@ -120,7 +120,7 @@ class Measurable(Node):
         )
         return measure(self, columns).value()
 
-    def _place(self, y_pred: Any, scores: Any) -> dict[str, Any]:
+    def _decisions_or_scores(self, y_pred: Any, scores: Any) -> dict[str, Any]:
         """Decide what the second positional argument is, from what the expression needs."""
         if y_pred is None:
             raise KindError(f"{self} needs what it judges: y_pred is None")

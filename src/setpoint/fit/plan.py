@@ -15,6 +15,7 @@ from setpoint._core.errors import Argument, KindError
 from setpoint._core.json_codec import Record
 from setpoint._core.words import listing
 from setpoint.datasets import Parts
+from setpoint.fit.conclusion.stack import ALWAYS, FOR_REFEREE
 from setpoint.fit.members import (
     GivenMember,
     LinearMember,
@@ -25,18 +26,16 @@ from setpoint.fit.members import (
 )
 from setpoint.fit.network.goal_network import NetworkSettings
 from setpoint.fit.portfolio_members import PORTFOLIO_MEMBERS, members_at
-from setpoint.fit.stack import ALWAYS, FOR_REFEREE
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
 from setpoint.rules.table import needs_group
-from setpoint.training.events import TrainingEvent
 
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
 
 
 @dataclass(frozen=True)
-class RuleChoice:
+class ConclusionRequest:
     """What the user asked of the conclusion.
 
     Attributes
@@ -82,14 +81,14 @@ class Recipe:
     why : tuple of str
         Of each member, in words.
     folds : int
-    choice : Choice
+    choice : ConclusionRequest
     notes : tuple of str
     """
 
     members: tuple[Member, ...]
     why: tuple[str, ...]
     folds: int
-    choice: RuleChoice
+    choice: ConclusionRequest
     notes: tuple[str, ...] = ()
 
     @property
@@ -130,7 +129,7 @@ class FitRequest:
     def _portfolio(self, task: Task) -> Recipe:
         if self.model != "auto" or self.method != "auto":
             return self._trees_or_method(task)
-        goal = lower(self.goal)
+        goal = self.goal.lowered
         plain = members_at(self.effort.name)
         planned = entries(goal, task, self.effort, plain, self.numbers)
         members = [self._member(e.model, e.method) for e in planned]
@@ -201,9 +200,9 @@ class FitRequest:
 
     def _choice(
         self, main: tuple[str, ...], driven: tuple[str, ...], plain: tuple[str, ...], trees: str
-    ) -> RuleChoice:
+    ) -> ConclusionRequest:
         sure = self.confidence
-        return RuleChoice(
+        return ConclusionRequest(
             self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees
         )
 
@@ -249,14 +248,6 @@ class FitRequest:
 
 def _beside(checkpoint: str | os.PathLike[str] | None) -> str | None:
     return None if checkpoint is None else os.path.join(checkpoint, "baseline")
-
-
-@dataclass(frozen=True)
-class Planned(TrainingEvent):
-    """The plan is made, and nothing has been fitted yet."""
-
-    plan: FitPlan
-    fingerprint: str  #: of cells and labels
 
 
 @dataclass(frozen=True)

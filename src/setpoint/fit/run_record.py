@@ -15,14 +15,14 @@ import numpy as np
 from setpoint._core.errors import SetpointError
 from setpoint._core.notes import Note, NoteCode, texts
 from setpoint.datasets import Parts
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.decisions import Certificate, Comparison, DecisionRule, Diagnosis, Plan
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.class_labels import ClassLabels
+from setpoint.fit.conclusion.stack import MemberOutcome, Stack
 from setpoint.fit.fold_models import Model
 from setpoint.fit.plan import FitPlan
-from setpoint.fit.stack import MemberOutcome, Stack
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.reports import Check, Report, RunFacts, ScoredRows, make_report
 
 PACKAGES = ("setpoint", "numpy", "scipy", "scikit-learn", "torch", "lightgbm", "pandas")
@@ -167,7 +167,7 @@ class ClassifierRun(FittedRun):
                 "this classifier was saved without its report; fit it again for one"
             )
         return make_report(
-            goal=lower(self.rule.goal),
+            goal=self.rule.goal.lowered,
             rule=self.rule,
             scored=self.scored,
             facts=self._facts(),

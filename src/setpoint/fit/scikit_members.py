@@ -13,8 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from setpoint._core.errors import KindError
 from setpoint.datasets import Split
+from setpoint.datasets.class_labels import ClassLabels
 from setpoint.expressions import take_in
-from setpoint.fit.class_labels import ClassLabels
 from setpoint.goals import Goal, Task
 from setpoint.methods import Method
 from setpoint.methods.method import LabelledOutputs

@@ -17,7 +17,6 @@ is executed, and a folder whose files are not those of its manifest is refused.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,14 +29,14 @@ import torch
 from torch import nn
 
 from setpoint._core.errors import FileError, KindError, SetpointError
-from setpoint._core.files import gathered, read_json, verified, write_text
+from setpoint._core.files import gathered, write_json, write_text
 from setpoint._core.json_codec import to_json
 from setpoint._core.notes import Note
 from setpoint.datasets import Codes, Features, Schema
-from setpoint.decisions import Certificate, DecisionRule
-from setpoint.decisions.comparison import Comparison
+from setpoint.datasets.class_labels import ClassLabels
+from setpoint.decisions import DecisionRule
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.class_labels import ClassLabels
+from setpoint.fit.conclusion.stack import Stack, read_outcomes
 from setpoint.fit.fold_models import (
     Model,
     ModelSources,
@@ -49,12 +48,19 @@ from setpoint.fit.members import ScoresGiven
 from setpoint.fit.plan import FitPlan
 from setpoint.fit.regression.regression_comparison import RegressionComparison
 from setpoint.fit.regression.regression_pipeline import RegressionPlan, RegressionRun
+from setpoint.fit.run_files import (
+    CERTIFICATE,
+    CLASSIFIER,
+    COMPARISON,
+    HISTORY,
+    REGRESSOR,
+    RULE,
+    SealedRun,
+)
 from setpoint.fit.run_record import ClassifierRun, FittedRun, RunOrigin
-from setpoint.fit.stack import Stack, read_outcomes
 from setpoint.fit.training_data import Encoder
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods import Method, method
-from setpoint.reports import Report
 
 FORMAT = "setpoint run 1"
 REGRESSOR_FORMAT = "setpoint regressor 1"
@@ -76,13 +82,13 @@ def save(run: ClassifierRun, path: str | os.PathLike[str], report: bool = True) 
             name: [write_model(m, models, f"{slug(name)}-{k}") for k, m in enumerate(several)]
             for name, several in run.models.items()
         }
-        _json(folder / "classifier.json", {**about(run), "models": records})
-        _json(folder / "rule.json", run.rule.to_json())
+        write_json(folder / CLASSIFIER, {**about(run), "models": records})
+        write_json(folder / RULE, run.rule.to_json())
         if run.certificate is not None:
-            _json(folder / "certificate.json", run.certificate.to_json())
+            write_json(folder / CERTIFICATE, run.certificate.to_json())
         if run.comparison is not None:
-            _json(folder / "comparison.json", run.comparison.to_json())
-        _json(folder / "history.json", _rows(run.history))
+            write_json(folder / COMPARISON, run.comparison.to_json())
+        write_json(folder / HISTORY, _rows(run.history))
         splits = run.splits()
         if splits is not None:
             write_text(folder / "splits.csv", splits)
@@ -96,8 +102,8 @@ def save_regression(run: RegressionRun, path: str | os.PathLike[str]) -> None:
         models = folder / "models"
         models.mkdir()
         (model,) = run.all_models
-        _json(
-            folder / "regressor.json",
+        write_json(
+            folder / REGRESSOR,
             {
                 **_about(run, REGRESSOR_FORMAT, REGRESSOR_PLAIN, run.task),
                 "edges": to_json(run.origin.settings["edges"]),
@@ -123,11 +129,10 @@ def load(
     trusted : sequence of str
         Types in a scikit-learn model that the caller vouches for.
     """
-    folder = Path(path)
-    sealed = verified(folder)
-    record = _document(folder, "classifier", FORMAT)
-    with _damage_told(folder):
-        return _restored(record, folder, sealed, model, trusted)
+    run = SealedRun.open(Path(path))
+    record = _document(run, CLASSIFIER, FORMAT)
+    with _damage_told(run.folder):
+        return _restored(record, run, model, trusted)
 
 
 def load_regression(
@@ -136,11 +141,10 @@ def load_regression(
     trusted: Sequence[str] = (),
 ) -> RegressionRun:
     """A fitted regression from a folder; parameters as for :func:`load`."""
-    folder = Path(path)
-    verified(folder)
-    record = _document(folder, "regressor", REGRESSOR_FORMAT)
-    with _damage_told(folder):
-        return _restored_regression(record, folder, model, trusted)
+    run = SealedRun.open(Path(path))
+    record = _document(run, REGRESSOR, REGRESSOR_FORMAT)
+    with _damage_told(run.folder):
+        return _restored_regression(record, run.folder, model, trusted)
 
 
 def about(run: ClassifierRun) -> dict[str, Any]:
@@ -183,10 +187,11 @@ def _about(run: FittedRun, file_format: str, plain: Sequence[str], task: Task) -
     }
 
 
-def _document(folder: Path, name: str, file_format: str) -> dict[str, Any]:
-    record = read_json(folder / f"{name}.json")
+def _document(run: SealedRun, name: str, file_format: str) -> dict[str, Any]:
+    record = run.json(name) if name in run.names else None
     if not isinstance(record, dict) or record.get("format") != file_format:
-        raise FileError(f'"{folder}" holds no {name} in the format "{file_format}"')
+        kind = Path(name).stem
+        raise FileError(f'"{run.folder}" holds no {kind} in the format "{file_format}"')
     return record
 
 
@@ -221,8 +226,7 @@ def _origin(record: dict[str, Any], model: Any, **settings: Any) -> RunOrigin:
 
 def _restored(
     record: dict[str, Any],
-    folder: Path,
-    sealed: frozenset[str],
+    run: SealedRun,
     module: nn.Module | None,
     trusted: Sequence[str],
 ) -> ClassifierRun:
@@ -231,17 +235,11 @@ def _restored(
     classes = np.array(record["classes"], dtype=object if len(kinds) > 1 else None)
     sources = ModelSources(task, module, trusted)
     models = {
-        name: [read_model(r, folder / "models", sources) for r in records]
+        name: [read_model(r, run.folder / "models", sources) for r in records]
         for name, records in record["models"].items()
     }
-    rule = DecisionRule.load(folder / "rule.json")
-    certificate = comparison = report = None
-    if "certificate.json" in sealed:  # a file that the manifest does not name is not of this run
-        certificate = Certificate.load(folder / "certificate.json")
-    if "comparison.json" in sealed:
-        comparison = Comparison.from_json(read_json(folder / "comparison.json"))
-    if "report.json" in sealed:
-        report = Report.from_json(read_json(folder / "report.json"))
+    rule = run.rule()
+    certificate = run.certificate()
     return ClassifierRun(
         goal=Goal.parse(record["goal"]),
         origin=_origin(record, _asked_model(record, models, rule, module)),
@@ -253,15 +251,15 @@ def _restored(
         stack=Stack.from_json(record["stack"]),
         rule=rule,
         certificate=certificate,
-        comparison=comparison,
-        outcome=Outcome.of(lower(rule.goal), rule, certificate or rule.certificate),
+        comparison=run.comparison(),
+        outcome=Outcome.of(rule.goal.lowered, rule, certificate or rule.certificate),
         notes=tuple(map(Note.from_json, record["notes"])),
-        history=read_json(folder / "history.json"),
+        history=run.json(HISTORY),
         fingerprint=record["fingerprint"],
         seconds=record["seconds"],
         versions=record["versions"],
         finished=record["finished"],
-        saved_report=report,
+        saved_report=run.report(),
     )
 
 
@@ -317,10 +315,6 @@ def _encoder_from(parts: dict[str, Any]) -> Encoder:
     return Encoder(
         **{k: None if parts[k] is None else r.from_json(parts[k]) for k, r in readers.items()}
     )
-
-
-def _json(path: Path, data: Any) -> None:
-    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 def _method_to(x: str | Method) -> dict[str, Any]:

@@ -6,6 +6,6 @@ evaluate and to compare; they are part of this room's vocabulary.
 
 from setpoint.expressions import Constraint, Task
 from setpoint.goals.check import check
-from setpoint.goals.goal import Goal, lower, maximize, minimize, symmetric
+from setpoint.goals.goal import Goal, maximize, minimize, symmetric
 
-__all__ = ["Constraint", "Goal", "Task", "check", "lower", "maximize", "minimize", "symmetric"]
+__all__ = ["Constraint", "Goal", "Task", "check", "maximize", "minimize", "symmetric"]

@@ -231,11 +231,6 @@ def _subject_to(parser: Parser) -> bool:
     return parser.skip("st")
 
 
-def lower(goal: Goal) -> Goal:
-    """The goal in totals of decisions: see :attr:`Goal.lowered`."""
-    return goal.lowered
-
-
 # Whether a goal tells the two classes apart.
 
 

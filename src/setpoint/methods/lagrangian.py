@@ -54,6 +54,7 @@ from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, Trai
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, TracksThresholds, dual
 from setpoint.programs.duals import one_sided
 from setpoint.surrogates import SURROGATES, Constant, Hinge, Linear, Surrogate, surrogate
+from setpoint.surrogates.sigmoid import logistic, logistic_slope
 
 # How a Lagrangian program stands, in the user's units.
 #
@@ -160,8 +161,8 @@ class TwoSteps(nn.Module):
     def _step(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """H and H′ at distances from the threshold."""
         if self.surrogate is None:
-            h = torch.sigmoid(self.sharpness * x)
-            return h, self.sharpness * h * (1 - h)
+            h = logistic(x, self.sharpness)
+            return h, logistic_slope(h, self.sharpness)
         p = torch.sigmoid(x)
         return self.surrogate.value(p), self.surrogate.derivative(p) * p * (1 - p)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from setpoint._core.errors import GoalError, SetpointError
 from setpoint.expressions import AtK, Auroc, Curve, Ndcg, PrecisionOverRecall, Spread, Total
 from setpoint.expressions.rows.row_events import KEPT
-from setpoint.goals import Goal, Task, check, lower
+from setpoint.goals import Goal, Task, check
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, TrainingHints
 from setpoint.programs import StreamProgram
 
@@ -38,7 +38,7 @@ class Recovered:
     ----------
     value : float
         The goal's objective at the running totals.
-    constraints : tuple of Standing
+    constraints : tuple of GoalStanding
     thresholds : tuple of float
         Of logits, where the method keeps any.
     """
@@ -151,7 +151,7 @@ def ready(method: Method, goal: Goal, task: Task) -> Goal:
     why = method.objection(goal, task)
     if why is not None:
         raise GoalError(why)
-    return lower(goal)
+    return goal.lowered
 
 
 def undeclared(goal: Goal, task: Task) -> str | None:
@@ -176,7 +176,7 @@ def not_totals(goal: Goal, task: Task) -> str | None:
     why = undeclared(goal, task)
     if why is not None:
         return why
-    goal = lower(goal)
+    goal = goal.lowered
     parts = [goal.objective, *(side for c in goal.constraints for side in c.sides)]
     for part in parts:
         for leaf in part.leaves():

@@ -27,7 +27,7 @@ from setpoint.expressions import (
 )
 from setpoint.expressions.named_metric import unnamed
 from setpoint.expressions.rows.row_events import EVERYTHING
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.metrics.binary import fnr, fpr, positive_rate, precision, recall
 
 
@@ -80,7 +80,7 @@ def aim_of(goal: Goal, task: Task, points: int, share: float | None, several: bo
     if isinstance(leaf, AtK):
         best = precision if leaf.given == "decided" else recall
         return _over(best, positive_rate <= 0, (float(share or 0.0),), "all")
-    goal = lower(goal)
+    goal = goal.lowered
     if task.kind != "binary" or several:
         return Aim(goal)
     return _point(goal) or Aim(goal)

@@ -30,7 +30,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.options import choice, number, numbers
 from setpoint.expressions import Auroc
 from setpoint.expressions.named_metric import unnamed
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
@@ -107,7 +107,7 @@ SOFT_WARMUP = 0.25
 
 def warmed_up(hints: TrainingHints, goal: Goal, task: Task) -> TrainingHints:
     """Hints with a warm-up only where soft decisions need a ranking to start from."""
-    needed = task.kind == "multiclass" or bool(lower(goal).constraints)
+    needed = task.kind == "multiclass" or bool(goal.lowered.constraints)
     return hints if needed else replace(hints, warmup=0.0)
 
 

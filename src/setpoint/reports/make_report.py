@@ -10,7 +10,7 @@ from setpoint.decisions import Certificate, DecisionRule, Plan
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.outcome import Outcome
 from setpoint.expressions import Columns
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.reports.checks.check_record import Check
 from setpoint.reports.report import Report
 from setpoint.reports.report_content import LeftOutSection, ReportContent, TaskSection
@@ -71,7 +71,7 @@ def make_report(
     if not isinstance(rule, DecisionRule):
         raise KindError(f"a DecisionRule is needed, from sp.tune; got {rule!r}")
     asked = Goal.of(goal)
-    lowered = lower(asked)
+    lowered = asked.lowered
     certificate = rule.certificate if certificate is None else certificate
     rows = [(s.name, s.decided_by(rule)) for s in scored]
     main = next((pair for pair in rows if pair[0] == CERTIFY), rows[0] if rows else None)

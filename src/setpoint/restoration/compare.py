@@ -23,7 +23,7 @@ from setpoint._core.words import did_you_mean, listing
 from setpoint.restoration.contact_sheet import plot_sheet
 from setpoint.restoration.evaluate import RestorationEvaluation, evaluate, mean_and_error
 from setpoint.restoration.image_scores import Range
-from setpoint.restoration.measurement.input_checks import read_measurement, read_prior
+from setpoint.restoration.measurement.input_checks import prior_range, read_measurement
 from setpoint.restoration.operators.image_tensors import as_floats
 from setpoint.restoration.restoration_record import Restored
 from setpoint.restoration.restore import METHODS, restore
@@ -294,7 +294,7 @@ def compare(
 
 def _check_truth(truth: Any, y: Any, prior: Any) -> None:
     """What a score would refuse is refused before the work is done."""
-    low, high = read_prior(prior)
+    low, high = prior_range(prior)
     if not math.isfinite(high - low):
         raise DataError(
             f"a score needs the range of the images, and the prior declares ({low:g}, {high:g}); "

@@ -14,7 +14,7 @@ from setpoint._core.options import checked_options
 from setpoint._core.words import did_you_mean
 from setpoint.restoration.baselines import deep_image_prior, dps, nearest, pnp, total_variation
 from setpoint.restoration.measurement.forward_model import Forward
-from setpoint.restoration.measurement.input_checks import check, read_measurement, read_prior
+from setpoint.restoration.measurement.input_checks import check, prior_range, read_measurement
 from setpoint.restoration.measurement.iterate_history import Callback, IterateHistory
 from setpoint.restoration.measurement.noise import as_noise
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
@@ -104,7 +104,7 @@ def restore(
     run = METHODS[method]
     checked_options(method, run, options)
     y = read_measurement(y)
-    read_prior(prior)
+    prior_range(prior)
     with torch.inference_mode(False), torch.enable_grad():
         operator = as_operator(
             operator, shape=prior.shape, seed=seed, batch=len(y), range=prior.range

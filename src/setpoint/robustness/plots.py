@@ -9,8 +9,8 @@ import numpy as np
 from torch import Tensor
 
 from setpoint._core.arrays import to_numpy
+from setpoint._core.axes import new_axes
 from setpoint._core.errors import DataError
-from setpoint.decisions.plots import new_axes
 from setpoint.robustness.attack_outcomes import Level
 
 
@@ -53,21 +53,33 @@ def plot_accuracy(
     return ax.figure
 
 
-def plot_radii(columns: Mapping[str, np.ndarray], distance: str, ax: Any = None) -> Any:
-    """Draw the least distances that were found as a histogram; gives the figure.
+def plot_radii(
+    least_distances: np.ndarray, correct: np.ndarray, distance: str, ax: Any = None
+) -> Any:
+    """Draw the least distances at which an attack succeeded as a histogram; gives the figure.
 
     Images wrong from the start are not drawn, nor those without a success; the title counts them.
+
+    Parameters
+    ----------
+    least_distances : numpy.ndarray
+        (n,) inf where no attack succeeded.
+    correct : numpy.ndarray
+        (n,) whether the model gets the clean image right.
+    distance : str
+        Its name.
+    ax : matplotlib axes, optional
+        A new figure's without it.
     """
     ax = new_axes(ax)
-    radius, right = columns["radius"], columns["correct"]
-    shown = radius[right & np.isfinite(radius)]
+    shown = least_distances[correct & np.isfinite(least_distances)]
     if len(shown):
         ax.hist(shown, bins=min(40, max(8, round(len(shown) ** 0.5))), alpha=0.85)
         middle = float(np.median(shown))
         ax.axvline(middle, linestyle="--", linewidth=1, color="0.3", label=f"median {middle:.3g}")
         ax.legend(frameon=False)
-    beyond = int((right & np.isinf(radius)).sum())
-    wrong = int((~right).sum())
+    beyond = int((correct & np.isinf(least_distances)).sum())
+    wrong = int((~correct).sum())
     counts = f"{len(shown):,} beaten, {beyond:,} without a success, {wrong:,} wrong before"
     ax.set_title(counts, fontsize="small")
     ax.set_xlabel(f"least {distance} found")

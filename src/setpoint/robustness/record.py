@@ -189,7 +189,7 @@ class Robustness:
 
     def plot_radii(self, ax: Any = None) -> Any:
         """Draw the least distances found as a histogram; a matplotlib figure."""
-        return plot_radii(self.columns, self.distance, ax)
+        return plot_radii(self.columns["radius"], self.columns["correct"], self.distance, ax)
 
     def plot_examples(self, count: int = 6, shape: tuple[int, ...] | None = None) -> Any:
         """Draw images, what became of them, and the difference; a matplotlib figure.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setpoint._core.errors import FileError, SetpointError
-from setpoint._core.files import write_text
+from setpoint._core.files import read_json, write_json
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
@@ -316,7 +315,7 @@ class Certificate:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the certificate as JSON (temporary name, then rename)."""
-        return write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+        return write_json(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -331,17 +330,6 @@ def opened(path: str | os.PathLike[str], what: str, read: Callable[[Any], T]) ->
         return read(data)
     except FileError as error:
         raise FileError(f'"{path}": {error}') from error
-
-
-def read_json(path: str | os.PathLike[str], what: str) -> Any:
-    """The data of a JSON file, or a sentence why there is none."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f'"{path}" is not {what}: {error}') from error
-    except (OSError, TypeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FileError(f'cannot read "{path}": {reason}') from error
 
 
 def _verdict(word: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -11,7 +10,7 @@ from typing import Any
 
 from setpoint._core.arrays import Array
 from setpoint._core.errors import Argument, FileError, KindError, SetpointError
-from setpoint._core.files import write_text
+from setpoint._core.files import write_json
 from setpoint._core.words import listing
 from setpoint.expressions import Columns, Label, Task, take_in
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
@@ -292,7 +291,7 @@ class DecisionRule:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the rule as JSON (temporary name, then rename)."""
-        return write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+        return write_json(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DecisionRule:

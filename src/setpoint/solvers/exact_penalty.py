@@ -172,9 +172,9 @@ class PenaltyRun:
         self._enter(*self.read())
         grown = not self.strength or self.strength >= self.solver.strength_cap
         if self.worst[-1] <= self.solver.tolerance and grown:
-            found = self._conditions(self.at(), most=CHEAP, thorough=False)
-            self.steepest = max(self.steepest, found.gradient)
-            self.ended = found.stationarity <= self.solver.stationary * self.steepest
+            conditions = self._conditions(self.at(), most=CHEAP, thorough=False)
+            self.steepest = max(self.steepest, conditions.gradient)
+            self.ended = conditions.stationarity <= self.solver.stationary * self.steepest
 
     def at(self) -> Variables:
         """x, as it was given."""
@@ -213,13 +213,13 @@ class PenaltyRun:
         best = self.best
         x = alike(self.like, best["x"])
         # a projection that is no box is asked for in every pass of the thorough way
-        found = self._conditions(x, thorough=self.problem.project is None)
+        conditions = self._conditions(x, thorough=self.problem.project is None)
         return Solution(
             x=self.at(),
             best=x,
             objective=best["objective"],
             violations=best["violations"].double().cpu().numpy(),
-            multipliers=found.multipliers,
+            multipliers=conditions.multipliers,
             objectives=np.array(self.objectives),
             snapshots=np.array(self.worst)[:, None],
             status=self._status(best["worst"]),
@@ -227,9 +227,9 @@ class PenaltyRun:
             penalty=self.weights.double().cpu().numpy(),
             paid=self.paid.double().cpu().numpy(),
             strength=self.strength,
-            stationarity=found.stationarity,
-            complementarity=found.complementarity,
-            how=found.how,
+            stationarity=conditions.stationarity,
+            complementarity=conditions.complementarity,
+            how=conditions.how,
         )
 
     def _inside(self) -> None:
@@ -261,6 +261,7 @@ class PenaltyRun:
         return torch.autograd.grad(phi, self.leaves, allow_unused=True)
 
     def _grow(self) -> None:
+        """μ grows where its constraint is broken, ω everywhere; both up to their caps."""
         solver = self.solver
         grown = (self.weights * solver.weight_growth).minimum(self.caps)
         self.weights = torch.where(self.broken > solver.tolerance, grown, self.weights)
@@ -375,10 +376,10 @@ class ExactPenalty:
     power : {1, 2}
         Of the penalty; 1 is exact.
     weight, weight_growth, weight_cap : float
-        μ of the first round, its factor after a round in which the constraint is broken by more
-        than the tolerance, and its greatest value.
+        μ of the first round (1), its factor after a round in which the constraint is broken by
+        more than the tolerance (1.3), and its greatest value (1000).
     strength, strength_growth, strength_cap : float
-        The same for ω, which grows after every round.
+        The same for ω, which grows after every round (0.1, 1.2 and 2).
     rounds, steps : int
         The most of them, and the most steps in each.
     patience : int
@@ -449,7 +450,7 @@ class ExactPenalty:
 
         Parameters
         ----------
-        problem : Problem
+        problem : ConstrainedProblem
         x : torch.Tensor or tuple of them
             Where to start; not changed. Put into its bounds it is the first candidate.
         resume : dict, optional

@@ -28,7 +28,7 @@ def start_weights(begin: int, count: int) -> np.ndarray:
     return weights
 
 
-def grown(log_wealth: np.ndarray, z: np.ndarray, loss: float, begin: int) -> np.ndarray:
+def anytime_wealth(log_wealth: np.ndarray, z: np.ndarray, loss: float, begin: int) -> np.ndarray:
     """Ln Mₜⱼ after each of the rows, (rows, stakes); bets on z, begun anew at every row.
 
     Parameters
@@ -49,7 +49,7 @@ def grown(log_wealth: np.ndarray, z: np.ndarray, loss: float, begin: int) -> np.
     return total + np.logaddexp.accumulate(entered, axis=0)
 
 
-def held(log_wealth: np.ndarray, z: np.ndarray, loss: float) -> np.ndarray:
+def wealth_of_one_bet(log_wealth: np.ndarray, z: np.ndarray, loss: float) -> np.ndarray:
     """Ln of the wealth after each of the rows, (rows, stakes); bets on z since the first row."""
     return log_wealth + np.cumsum(np.log1p(np.multiply.outer(z / loss, STAKES)), axis=0)
 

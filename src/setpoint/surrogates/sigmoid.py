@@ -1,4 +1,8 @@
-"""The sigmoid step."""
+"""The sigmoid step: the logistic function of a distance, and its slope.
+
+:class:`Sigmoid` applies it to probabilities; :func:`logistic` is the same step for methods whose
+thresholds lie on logits.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,16 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from setpoint.surrogates.surrogate import Surrogate, check_open
+
+
+def logistic(distance: Tensor, sharpness: Any) -> Tensor:
+    """H = 1 / (1 + exp(−k d)) of a distance d from the threshold, k the sharpness."""
+    return (sharpness * distance).sigmoid()
+
+
+def logistic_slope(h: Tensor, sharpness: Any) -> Tensor:
+    """∂H/∂d = k H (1 − H), from H."""
+    return sharpness * h * (1 - h)
 
 
 @dataclass(frozen=True)
@@ -34,11 +48,10 @@ class Sigmoid(Surrogate):
         check_open(self, "sharpness", 0, float("inf"))
 
     def value(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
-        return ((self.sharpness / temperature) * (p - self.threshold)).sigmoid()
+        return logistic(p - self.threshold, self.sharpness / temperature)
 
     def derivative(self, p: Tensor, temperature: Any = 1.0) -> Tensor:
-        h = self.value(p, temperature)
-        return (self.sharpness / temperature) * h * (1 - h)
+        return logistic_slope(self.value(p, temperature), self.sharpness / temperature)
 
     def at(self, threshold: float) -> Sigmoid:
         return replace(self, threshold=threshold)

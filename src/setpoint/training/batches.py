@@ -51,7 +51,7 @@ class InMemory(Batches):
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
     size : int
         Rows of a batch, at most.
     share : (int, int)

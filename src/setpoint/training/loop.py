@@ -98,7 +98,7 @@ class Trained:
     finished : bool
         False where it was interrupted.
     best_epoch : int
-    verdict : Judged or None
+    verdict : EpochVerdict or None
         Of the best weights.
     history : list of dict
         One row per epoch: phase, epoch, loss, what the judge showed, whether it was the best.

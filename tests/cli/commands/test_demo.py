@@ -10,7 +10,6 @@ from sklearn.metrics import precision_score, recall_score
 
 import setpoint as sp
 from setpoint.cli.commands import demo as demo_module
-from setpoint.cli.commands import demo as experiment
 from setpoint.cli.commands.demo import SecondLook
 
 
@@ -82,13 +81,13 @@ def test_out_that_is_a_file(run, tmp_path):
 
 
 def test_the_second_look_by_brute_force(monkeypatch):
-    monkeypatch.setattr(experiment, "SHUFFLES", 4)
+    monkeypatch.setattr(demo_module, "SHUFFLES", 4)
     data, goal = sp.datasets.load("wilt"), "maximize recall subject to precision >= 0.9"
-    found = experiment.second_look(data, goal, 0)
-    y, scores = experiment._scored(data, 0)
+    found = demo_module.second_look(data, goal, 0)
+    y, scores = demo_module._scored(data, 0)
     met = broken = 0
     for shuffle in range(1, 5):
-        first, second = experiment._halves(y, shuffle)
+        first, second = demo_module._halves(y, shuffle)
         best = (-1.0, 0.0)
         for cut in np.unique(scores[first]):
             decided = scores[first] >= cut

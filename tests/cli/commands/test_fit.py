@@ -12,8 +12,9 @@ from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.inputs.duration import in_words, seconds_of
+from setpoint.cli.inputs.duration import seconds_of
 from setpoint.cli.inputs.fit_table import Uses, read_given
+from setpoint.cli.words import in_words
 from setpoint.goals import Goal
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -131,7 +132,8 @@ def test_columns_with_a_role_are_no_features(tmp_path):
 def test_labels_and_cells_are_read_once_and_each_file_is_hashed_once(fit):
     """What is known already is handed on; a check that is repeated here is time on every fit."""
     from setpoint._core import files
-    from setpoint.fit import class_labels, pipeline
+    from setpoint.datasets import class_labels
+    from setpoint.fit import pipeline
 
     watched = {
         function.__code__: name
@@ -139,7 +141,7 @@ def test_labels_and_cells_are_read_once_and_each_file_is_hashed_once(fit):
             "labels": class_labels.read_labels,
             "cells": pipeline.fingerprint_of,
             "hashes": files.digest,
-            "verified": files.verified,
+            "verified": files.verify,
         }.items()
     }
     calls = collections.Counter()

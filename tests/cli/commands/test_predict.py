@@ -10,7 +10,7 @@ import pytest
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
-from setpoint.cli.commands import predict as deciding
+from setpoint.cli.jobs import predict_job as deciding
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

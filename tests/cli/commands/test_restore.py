@@ -370,7 +370,7 @@ MISTAKES = {
     "numbers": (("pngs", "--operator", "sr:x"), "holds something that is no number"),
     "import": (("pngs", "--operator", "no_such:fun"), 'cannot import "no_such"'),
     "prior": (("pngs", "--prior", "mnst"), 'Did you mean "mnist"?'),
-    "prior kind": (("pngs", "--prior", "brought_priors:number"), "gave a int without shape"),
+    "prior kind": (("pngs", "--prior", "brought_priors:number"), "is a int that lacks shape"),
     "noise": (("pngs", "--noise", "gaussian:-1"), "-1"),
     "noise kind": (("pngs", "--noise", "gausian:1"), "gaussian"),
     "no noise": (("pngs", "--noise", "unknown"), "--simulate needs to know with what noise"),

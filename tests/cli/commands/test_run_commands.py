@@ -14,7 +14,7 @@ from setpoint._core.notes import Note, NoteCode
 from setpoint.cli.commands import explain
 from setpoint.cli.commands.compare import comparable
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.fit.stack import MemberFate, MemberOutcome
+from setpoint.fit.conclusion.stack import MemberFate, MemberOutcome
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import setpoint as sp
-from setpoint.cli.display.terminal import number
+from setpoint.cli.words import number
 
 GOAL = "maximize recall subject to precision >= 0.8"
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
+from setpoint._core.notes import NoteCode
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.fit import cross_fitting as portfolio
 
@@ -129,6 +130,23 @@ def test_a_finished_run_survives_a_refit_that_is_stopped(fit, tmp_path, monkeypa
     assert fit("--force", "--seed", "3", model=quick).exit_code == 130
     assert (tmp_path / "run" / "manifest.json").read_bytes() == before
     assert SavedRun.open(tmp_path / "run").about["finished"] is True
+
+
+def test_a_replaced_run_is_remembered_by_a_fit_that_was_stopped(fit, tmp_path, monkeypatch):
+    """The certify rows were looked at by the run that is replaced, however often one is stopped."""
+    quick = ("--effort", "quick", "--no-compare", "--force", "--json")
+    first = fit("--seed", "3", model=quick)
+    assert first.exit_code in (0, 3), first.stderr
+    seen = NoteCode.CERTIFY_ROWS_SEEN
+    run = tmp_path / "run"
+    assert seen not in {note.code for note in SavedRun.open(run).coded_notes}
+    stop = Stop(monkeypatch, at=5)
+    assert fit("--seed", "3", model=quick).exit_code == 130
+    stop.at = 0
+    again = fit("--seed", "3", model=quick)
+    assert again.exit_code in (0, 3), again.stderr
+    assert json.loads(again.stdout)["resumed"] is True
+    assert seen in {note.code for note in SavedRun.open(run).coded_notes}
 
 
 def test_a_mistake_found_late_leaves_nothing(fit, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 import setpoint as sp
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.exact.hard_decisions import HardRows, walk
@@ -22,7 +22,7 @@ CLASSES = Task.multiclass(range(3))
 
 def _rows(goal, task, z, y, weight=None, group=None):
     tensors = [None if x is None else torch.as_tensor(x) for x in (z, y, weight, group)]
-    return HardRows(lower(Goal.parse(goal)), task, *tensors)
+    return HardRows(Goal.parse(goal).lowered, task, *tensors)
 
 
 def _brute(hard, z, q):
@@ -150,7 +150,7 @@ def test_a_walk_of_labels_moves_one_label_at_a_time():
     ],
 )
 def test_which_way_a_goal_wants_memberships_to_move(goal, task, expected):
-    found = directions(Lowered(lower(Goal.parse(goal)), Cells(task)))
+    found = directions(Lowered(Goal.parse(goal).lowered, Cells(task)))
     assert found.tolist() == expected
 
 

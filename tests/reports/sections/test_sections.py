@@ -7,7 +7,7 @@ from sklearn import metrics as sk
 from tests.reports import cases
 
 import setpoint as sp
-from setpoint.goals import Goal, lower
+from setpoint.goals import Goal
 from setpoint.reports import ScoredRows
 from setpoint.reports.sections.confusion import confusion
 from setpoint.reports.sections.groups import affected
@@ -272,7 +272,7 @@ def test_tradeoff_passes_through_the_rule(goal, panels):
     y, s = cases.rows(1500, 7, share=0.3)
     rule = sp.tune(goal, y, s)
     columns = ScoredRows("out-of-fold", y, s).decided_by(rule)
-    goal = lower(Goal.parse(goal))
+    goal = Goal.parse(goal).lowered
     made = tradeoff(goal, rule, [("out-of-fold", columns)], key_figures(goal, columns), [])
     assert len(made.panels) == panels
     for panel in made.panels:

@@ -103,6 +103,23 @@ def test_a_blind_operator_finds_image_and_kernel() -> None:
     assert float(off.max()) < 0.1
 
 
+def test_a_blind_search_measures_no_more_images_at_a_time_than_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bank, operator, sizes = _bank(30), BlindBlur(3, start="flat"), []
+    y = operator(bank[[4, 17]], operator.unknowns(2, bank))
+    blurred = BlindBlur.__call__
+
+    def recorded(self: BlindBlur, x: Tensor, unknowns: Tensor) -> Tensor:
+        sizes.append(len(x))
+        return blurred(self, x, unknowns)
+
+    monkeypatch.setattr(BlindBlur, "__call__", recorded)
+    nearest(task_of(y, operator, PRIOR), training=bank, chunk=7, fitted=2, fit_steps=1, rounds=1)
+    assert 7 in sizes
+    assert max(sizes) == 7
+
+
 class Gain(nn.Module):
     """A module with a parameter: one for the whole batch."""
 

@@ -21,7 +21,7 @@ from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
 from setpoint.restoration.priors.linear_gaussian import LinearPrior
 from setpoint.restoration.priors.noise_schedule import cosine, linear
-from setpoint.restoration.priors.prior_file import read_card, read_prior, save_prior
+from setpoint.restoration.priors.prior_file import read_card, read_prior_file, save_prior
 from setpoint.restoration.priors.unet import UNet
 
 
@@ -292,7 +292,7 @@ def test_a_foreign_or_broken_file_is_a_sentence(tmp_path, weights, words, senten
     }
     save_file(change(load_file(path), **weights), path, metadata=change(good, **words))
     with pytest.raises(sp.FileError, match=sentence):
-        read_prior(path)
+        read_prior_file(path)
 
 
 @pytest.mark.parametrize("part", [0, 4, 100, 0.5, 0.99])

@@ -16,7 +16,7 @@ from setpoint.cli.display.certificate_view import (
     show_certificate,
 )
 from setpoint.cli.display.rule_view import data_line, decided_facts
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, command, print_json
+from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
 from setpoint.cli.files.output_paths import refuse_existing, refuse_unwritable
 from setpoint.cli.files.rule_files import load_rule, load_seen
 from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
@@ -36,6 +36,7 @@ from setpoint.cli.inputs.shared_options import (
     WeightBound,
     split,
 )
+from setpoint.cli.words import command
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions import certify as test_rule
 from setpoint.goals import Goal

@@ -13,12 +13,12 @@ from rich.text import Text
 
 from setpoint._core.errors import KindError
 from setpoint.cli.display.run_view import STYLES, span
-from setpoint.cli.display.terminal import Json, Screen, count, number, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.inputs.duration import in_words
-from setpoint.cli.inputs.run_scores import OutputColumns, Scorer, take_rows
 from setpoint.cli.inputs.scored_table import ScoredTable, labels_for
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
+from setpoint.cli.jobs.run_scores import OutputColumns, Scorer, take_rows
+from setpoint.cli.words import count, in_words, number
 from setpoint.datasets import read_table
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.referee import Bout, Entrant

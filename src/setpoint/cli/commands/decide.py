@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from setpoint._core.errors import DataError, FileError
+from setpoint._core.errors import DataError
 from setpoint._core.files import write_bytes
-from setpoint.cli.display.terminal import Force, Json, Screen, count, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
 from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.rule_files import load_rule
+from setpoint.cli.files.table_writer import refuse_unwritten
 from setpoint.cli.inputs.scored_table import (
     SCORE,
     group_values,
@@ -23,6 +24,7 @@ from setpoint.cli.inputs.scored_table import (
     usual_column,
 )
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, RuleFile, Score, Scores, scores_of
+from setpoint.cli.words import count
 from setpoint.datasets import numbers, read_table
 from setpoint.datasets.read_table import read_as_text
 from setpoint.decisions import DecisionRule
@@ -51,7 +53,6 @@ Exit codes
   1  an unexpected error
   2  a mistake in the options or a file
 """
-WRITTEN = (".csv", ".parquet")
 
 
 def decide(
@@ -76,8 +77,7 @@ def decide(
     debug: Debug = False,
 ) -> None:
     """Load, read, decide, write; see :meth:`setpoint.DecisionRule.decide`."""
-    if out.suffix.lower() not in WRITTEN:
-        raise FileError(f'"{out.name}" must end in {" or ".join(WRITTEN)}.')
+    refuse_unwritten(out)
     refuse_existing([out], force, rows=[file], read=[rule_file])
     rule = load_rule(rule_file)
     table = read_table(file)

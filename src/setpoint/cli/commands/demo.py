@@ -15,15 +15,16 @@ from rich.text import Text
 
 from setpoint._core.errors import FileError
 from setpoint._core.files import make_folder, write_text
-from setpoint.cli.commands.evaluate import EvaluatedRun
-from setpoint.cli.commands.fit import FitOutput, Fitting
-from setpoint.cli.commands.predict import Decided, Deciding, PredictOptions
 from setpoint.cli.display.run_view import show_outcome
-from setpoint.cli.display.terminal import Json, Screen, command, count, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.fit_table import Uses
-from setpoint.cli.inputs.run_scores import OutputColumns, Scorer
 from setpoint.cli.inputs.shared_options import Debug
+from setpoint.cli.jobs.evaluate_job import EvaluatedRun
+from setpoint.cli.jobs.fit_job import FitOutput, Fitting
+from setpoint.cli.jobs.predict_job import Decided, Deciding, PredictOptions
+from setpoint.cli.jobs.run_scores import OutputColumns, Scorer
+from setpoint.cli.words import command, count
 from setpoint.datasets import Dataset, load
 from setpoint.decisions import evaluate, tune
 from setpoint.goals import Goal

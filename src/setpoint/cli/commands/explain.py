@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from setpoint.cli.display.run_view import (
     Fact,
+    RunUsage,
     certificate_facts,
     figure_facts,
     infeasible_facts,
@@ -21,12 +21,12 @@ from setpoint.cli.display.run_view import (
     referee_facts,
     verdict_text,
 )
-from setpoint.cli.display.terminal import Json, Screen, command, count, number, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.inputs.duration import in_words
 from setpoint.cli.inputs.shared_options import Debug
+from setpoint.cli.words import command, count, in_words, number
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.stack import ALWAYS, FOR_REFEREE, MemberFate, MemberOutcome
+from setpoint.fit.conclusion.stack import ALWAYS, FOR_REFEREE, MemberFate, MemberOutcome
 
 HELP = "Say what was decided in a run and why: models, margin, proof, price, checks."
 EPILOG = """
@@ -201,12 +201,11 @@ def _made(run: SavedRun) -> list[Fact]:
     settings = {name: run.about["settings"][name] for name in _SETTINGS}
     shown = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
     versions = ", ".join(f"{name} {v}" for name, v in run.about["versions"].items())
-    folder = shlex.quote(str(run.folder))
     finished = "" if run.about["finished"] else "; stopped before its plan was done"
     return [
         ("Settings", f"model {run.about['model']}, {shown}"),
         ("Time", f"{in_words(float(run.about['seconds']))}{finished}"),
         ("Versions", versions),
         ("Report", str(run.folder / "report.html")),
-        ("Use it", f"{command()} predict {folder} new.csv --out decisions.csv"),
+        ("Use it", RunUsage.of(run.folder, command()).predict),
     ]

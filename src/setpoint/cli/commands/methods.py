@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from setpoint._core.errors import GoalError
-from setpoint.cli.display.terminal import Json, Screen, command, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
 from setpoint.cli.inputs.shared_options import Debug
+from setpoint.cli.words import command
 from setpoint.expressions import Curve
 from setpoint.goals import Goal, Task, check
 

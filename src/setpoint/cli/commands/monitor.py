@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,16 +13,7 @@ from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli.display.certificate_view import told_short
 from setpoint.cli.display.rule_view import data_line
-from setpoint.cli.display.terminal import (
-    Code,
-    Force,
-    Json,
-    Screen,
-    command,
-    count,
-    number,
-    print_json,
-)
+from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
 from setpoint.cli.errors import spelled
 from setpoint.cli.files.output_paths import (
     as_bytes,
@@ -33,7 +23,6 @@ from setpoint.cli.files.output_paths import (
 )
 from setpoint.cli.files.rule_files import load_certificate
 from setpoint.cli.files.saved_run import SavedRun
-from setpoint.cli.inputs.run_scores import OutputColumns, scored_rows
 from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
@@ -45,6 +34,8 @@ from setpoint.cli.inputs.shared_options import (
     Scores,
     Weight,
 )
+from setpoint.cli.jobs.run_scores import OutputColumns, scored_rows
+from setpoint.cli.words import command, count, number
 from setpoint.decisions import Certificate, Monitor, MonitorReport, Watched, plot_monitor
 from setpoint.decisions.monitor import AGAIN, BROKEN, HOLDS, NOT_MONITORABLE
 
@@ -135,11 +126,11 @@ def monitor(
         watching.save(state.resolve())  # a link stays a link
     if plot is not None and drawn is not None:
         write_bytes(plot, drawn)
-    told = _Told(watching, found, before, rows, file, state, plot)
+    view = MonitorView(watching, found, before, rows, file, state, plot)
     if as_json:
-        print_json(told.record(certificate))
+        print_json(view.record(certificate))
     else:
-        told.show(Screen.open())
+        view.show(Screen.open())
     if found.status == BROKEN:
         raise typer.Exit(Code.INFEASIBLE)
 
@@ -178,7 +169,7 @@ def _refuse_nothing(report: MonitorReport) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class MonitorView:
     """A monitor that was fed, and what it says."""
 
     watching: Monitor
@@ -206,7 +197,7 @@ class _Told:
             "status": found.status,
             "rows": found.rows,
             "alarm": found.alarm,
-            "broken_at": math.exp(self.watching.limit),
+            "broken_at": self.watching.broken_at,
             "constraints": [asdict(w) for w in found.watched],
             "sentence": str(found),
             "written": {name: str(path) for name, path in written.items() if path is not None},
@@ -225,7 +216,7 @@ class _Told:
                 ("Operating point", proof.point.describe()),
             ]
         )
-        limit = number(round(math.exp(self.watching.limit), 6))
+        limit = number(round(self.watching.broken_at, 6))
         screen.table(
             ("", "rows with a say", "evidence against", ""),
             [_row(w) for w in self.found.watched],

@@ -11,18 +11,19 @@ from rich.text import Text
 
 from setpoint._core.errors import KindError
 from setpoint._core.files import write_bytes
-from setpoint.cli.commands.tune import by_column, sought_for
 from setpoint.cli.display.rule_view import data_line
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, count, number, print_json
+from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
 from setpoint.cli.files.output_paths import as_bytes, refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_rule
 from setpoint.cli.inputs.scored_table import (
     Roles,
     ScoredTable,
+    by_column,
     labels_for,
     read_for,
     read_rows,
     roles_of,
+    sought_for,
 )
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
@@ -37,6 +38,7 @@ from setpoint.cli.inputs.shared_options import (
     scores_of,
     split,
 )
+from setpoint.cli.words import count, number
 from setpoint.decisions import DecisionRule, Need, Plan, plot_plan
 from setpoint.decisions import plan as lay_out
 from setpoint.decisions.plan import thinned

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from setpoint._core.errors import KindError
 from setpoint.cli.display.progress_bar import ProgressBar
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, number, print_json
-from setpoint.cli.inputs.duration import in_words
+from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
 from setpoint.cli.inputs.shared_options import Debug, Several
 from setpoint.cli.inputs.user_code import called, claim, imported, read_arrays, read_model
+from setpoint.cli.words import in_words, number
 
 if TYPE_CHECKING:
     from setpoint.robustness import Promise, Robustness

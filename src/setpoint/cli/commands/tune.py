@@ -16,15 +16,16 @@ from setpoint._core.files import write_bytes
 from setpoint.cli.display import tradeoff_view as tradeoff
 from setpoint.cli.display.certificate_view import refuse_weights, show_certificate
 from setpoint.cli.display.rule_view import CAUTION, data_line, decided_facts, show_rule
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, command, print_json
+from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
 from setpoint.cli.files.output_paths import refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_seen
 from setpoint.cli.inputs.scored_table import (
     Roles,
     ScoredTable,
-    columns_of,
+    by_column,
     in_classes_of,
     read_rows,
+    sought_for,
 )
 from setpoint.cli.inputs.shared_options import (
     ENDINGS,
@@ -42,10 +43,10 @@ from setpoint.cli.inputs.shared_options import (
     scores_of,
     split,
 )
+from setpoint.cli.words import command
 from setpoint.decisions import DecisionRule
 from setpoint.decisions import tune as choose
 from setpoint.goals import Goal
-from setpoint.rules.table import needs_group
 
 # What is said of a rule that was chosen: as one JSON object, and on the screen.
 
@@ -57,10 +58,10 @@ class Told:
     Parameters
     ----------
     rule : DecisionRule
-    rows : Rows
+    rows : ScoredTable
     file : Path
         Where they come from.
-    known, reference : Rows and Path, or None
+    known, reference : ScoredTable and Path, or None
         Of a rule chosen with proof: the reference rows and their file.
     out, certificate, plot : Path or None
         What was written.
@@ -339,23 +340,6 @@ def tune(
         told.show(Screen.open())
     if not (rule.feasible if prove is None else rule.proven):
         raise typer.Exit(Code.INFEASIBLE)
-
-
-def by_column(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
-    """The column a per-group rule goes by: the only --group, where there are no others."""
-    if not needs_group(kind):
-        return by
-    if by is None:
-        return groups[0] if len(groups) == 1 else None
-    if groups and by not in groups:
-        raise KindError(f"--by {by} is not among --group {', '.join(groups)}.")
-    return by
-
-
-def sought_for(goal: Goal, kind: str | None, by: str | None) -> tuple[str, ...]:
-    """Columns of groups that need no option of their own."""
-    column = [by] if needs_group(kind) and by is not None else []
-    return tuple(dict.fromkeys([*columns_of(goal), *column]))
 
 
 def _refuse_without_proof(

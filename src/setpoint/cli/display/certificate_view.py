@@ -8,7 +8,8 @@ from rich.text import Text
 
 from setpoint._core.errors import GoalError, KindError
 from setpoint._core.words import listing
-from setpoint.cli.display.terminal import Screen, count, number
+from setpoint.cli.display.terminal import Screen
+from setpoint.cli.words import count, number
 from setpoint.decisions import Certificate, Evidence, Finding
 from setpoint.goals import Constraint, Goal
 from setpoint.rules.certificate import NOT_PROVEN, PROVEN, REFUTED

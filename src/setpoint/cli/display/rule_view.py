@@ -8,7 +8,8 @@ from typing import Any
 from rich.text import Text
 
 from setpoint._core.words import listing
-from setpoint.cli.display.terminal import Screen, command, count, number
+from setpoint.cli.display.terminal import Screen
+from setpoint.cli.words import command, count, number
 from setpoint.decisions import DecisionRule, Evaluation
 from setpoint.goals import Constraint
 from setpoint.rules.decision_rule import ConstraintStanding

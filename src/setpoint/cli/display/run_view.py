@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from setpoint._core.notes import Note, NoteCode
-from setpoint.cli.display.terminal import Screen, command, count, number
+from setpoint.cli.display.terminal import Screen
 from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.words import command, count, number
 from setpoint.decisions import Certificate, Finding
 from setpoint.decisions.outcome import Outcome
 from setpoint.rules.certificate import PROVEN, REFUTED
@@ -210,15 +214,36 @@ def check_facts(run: SavedRun) -> list[Fact]:
     return [("" if i else "Look at", line) for i, line in enumerate(lines)]
 
 
+@dataclass(frozen=True)
+class RunUsage:
+    """The lines that use a run folder, as one types them."""
+
+    predict: str
+    evaluate: str
+    explain: str
+    python: str
+
+    @classmethod
+    def of(cls, folder: Path, program: str) -> RunUsage:
+        """Of a folder, by the name that the program goes by."""
+        quoted = shlex.quote(str(folder))
+        name = json.dumps(folder.as_posix(), ensure_ascii=False)
+        return cls(
+            predict=f"{program} predict {quoted} new.csv --out decisions.csv",
+            evaluate=f"{program} evaluate {quoted} labelled.csv",
+            explain=f"{program} explain {quoted}",
+            python=f"sp.load({name}).predict(table)",
+        )
+
+
 def next_facts(run: SavedRun, time: str) -> list[Fact]:
     """Where the report lies and what to do with the run."""
-    folder = shlex.quote(str(run.folder))
-    program = command()
+    usage = RunUsage.of(run.folder, command())
     return [
         ("Report", f"{run.folder / 'report.html'} ({time})"),
-        ("Use it", f"{program} predict {folder} new.csv --out decisions.csv"),
-        ("Check it", f"{program} evaluate {folder} labelled.csv"),
-        ("Why", f"{program} explain {folder}"),
+        ("Use it", usage.predict),
+        ("Check it", usage.evaluate),
+        ("Why", usage.explain),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is printed: a screen for people, one JSON object for programs, and the exit codes.
+"""Output of the commands: a screen for people, one JSON object for programs, and the exit codes.
 
 The screen takes its width from the terminal (80 columns without one), has colours only on a
 terminal, and says everything in ASCII where the stream cannot carry more.
@@ -7,15 +7,11 @@ terminal, and says everything in ASCII where the stream cannot carry more.
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,7 +30,6 @@ _ASCII = {
     **{"ŷ": "yhat", "ȳ": "ymean", "→": "->"},
 }
 _APART = 2  #: blanks between the columns of a table
-_LARGE = 1e12  #: whole numbers from here on are written with an exponent
 _NARROW = 16  #: columns of text are not made narrower while another way is left
 
 Json = Annotated[
@@ -208,42 +203,6 @@ def _squeezed(widths: Sequence[int], floor: Sequence[int], free: int) -> list[in
             break
         made[max(able, key=lambda i: made[i])] -= 1
     return made
-
-
-def command() -> str:
-    """How this program is called from here: by its name, or by its path where it has no other.
-
-    A virtual environment that is not active is on no search path, so the bare name would fail.
-    """
-    called = sys.argv[0] if sys.argv else ""
-    stem = Path(called).stem
-    if shutil.which("setpoint") is not None:
-        return "setpoint"
-    if stem == "setpoint" and os.path.basename(called) != called:
-        return called if re.fullmatch(r"[\w./\\:+-]+", called) else f'"{called}"'
-    if stem == "__main__":
-        return "python -m setpoint.cli"
-    return "setpoint"
-
-
-def number(value: float | None, otherwise: str = "empty") -> str:
-    """A number in four significant digits, a whole one in full; None is an empty rate.
-
-    >>> number(0.98765), number(1.0), number(31415.0), number(None)
-    ('0.9877', '1', '31415', 'empty')
-    """
-    if value is None:
-        return otherwise
-    return f"{value:.0f}" if abs(value) < _LARGE and value % 1 == 0 else f"{value:.4g}"
-
-
-def count(many: int, one: str, several: str | None = None) -> str:
-    """A count and its noun.
-
-    >>> count(1, "row"), count(1210, "row")
-    ('1 row', '1,210 rows')
-    """
-    return f"{many:,} {one if many == 1 else several or one + 's'}"
 
 
 def print_json(data: Mapping[str, Any]) -> None:

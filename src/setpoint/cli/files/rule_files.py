@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError
-from setpoint.cli.display.terminal import command
+from setpoint._core.files import read_json
 from setpoint.cli.files.saved_run import SavedRun
+from setpoint.cli.words import command
 from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.monitor import FORMAT as MONITOR
 from setpoint.rules.certificate import FORMAT as CERTIFICATE
-from setpoint.rules.certificate import read_json
 from setpoint.rules.decision_rule import FORMAT as RULE
 
 _NAMES = {CERTIFICATE: "a certificate", MONITOR: "the state of a monitor", RULE: "a rule"}

@@ -6,7 +6,6 @@ work              a folder: a fit is going on, or was stopped; its asked.json sa
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError
-from setpoint._core.files import make_folder, require_folder, write_text
+from setpoint._core.files import MANIFEST, make_folder, read_json, require_folder, write_json
+from setpoint.fit.run_files import CLASSIFIER, WORK
 
-MANIFEST, WORK, ASKED = "manifest.json", "work", "asked.json"
+ASKED = "asked.json"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Folder:
         except OSError as error:
             raise FileError(f'cannot empty "{self.work}": {error.strerror or error}.') from error
         make_folder(self.work)
-        write_text(self.work / ASKED, json.dumps(dict(asked), indent=1) + "\n")
+        write_json(self.work / ASKED, dict(asked))
 
     @property
     def kept(self) -> bool:
@@ -99,22 +99,25 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
                 "as --out, or say --force to begin anew in it."
             )
         finished = whole and _finished(out)
-        return Folder(out, (), same, finished)
+        # A finished run beside the work is being replaced: begun again or taken up, the new fit
+        # is the second that looks at its certify rows.
+        return Folder(out, (), resumed=same, finished=finished, looked=finished)
     if not force:
         raise FileError(
             f'"{out}" holds a finished run; say --force to fit again and replace it, or name '
             "another folder as --out."
         )
-    return Folder(out, (), resumed=False, finished=_finished(out), looked=_finished(out))
+    finished = _finished(out)
+    return Folder(out, (), resumed=False, finished=finished, looked=finished)
 
 
 def _finished(run: Path) -> bool:
-    about = _read(run / "classifier.json")
+    about = _read(run / CLASSIFIER)
     return isinstance(about, dict) and about.get("finished") is True
 
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json(path)
+    except FileError:
         return None

@@ -13,7 +13,7 @@ from setpoint.decisions import Certificate, DecisionRule
 from setpoint.decisions.comparison import Comparison
 from setpoint.decisions.diagnose import Diagnosis
 from setpoint.decisions.outcome import Outcome
-from setpoint.fit.stack import MemberOutcome, read_outcomes
+from setpoint.fit.conclusion.stack import MemberOutcome, read_outcomes
 
 if TYPE_CHECKING:
     from setpoint.fit.run_record import ClassifierRun
@@ -45,22 +45,19 @@ class SavedRun:
     @classmethod
     def open(cls, folder: Path) -> SavedRun:
         """Read a run folder; nothing in it is executed."""
-        from setpoint._core.files import read_json, verified
-        from setpoint.reports import Report
+        from setpoint.fit.run_files import CLASSIFIER, SealedRun
 
-        verified(folder)
-        certificate = folder / "certificate.json"
-        comparison = folder / "comparison.json"
-        report = folder / "report.json"
-        if not report.exists():
+        run = SealedRun.open(folder)
+        report = run.report()
+        if report is None:
             raise FileError(f'"{folder}" was saved without its report; fit again for one.')
         return cls(
-            folder,
-            read_json(folder / "classifier.json"),
-            DecisionRule.load(folder / "rule.json"),
-            Certificate.load(certificate) if certificate.exists() else None,
-            Comparison.from_json(read_json(comparison)) if comparison.exists() else None,
-            Report.load(report).to_json(),
+            folder=folder,
+            about=run.json(CLASSIFIER),
+            rule=run.rule(),
+            certificate=run.certificate(),
+            comparison=run.comparison(),
+            report=report.to_json(),
         )
 
     @classmethod
@@ -69,7 +66,12 @@ class SavedRun:
         from setpoint.fit.storage import about
 
         return cls(
-            folder, about(run), run.rule, run.certificate, run.comparison, run.report.to_json()
+            folder=folder,
+            about=about(run),
+            rule=run.rule,
+            certificate=run.certificate,
+            comparison=run.comparison,
+            report=run.report.to_json(),
         )
 
     @property

@@ -8,15 +8,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setpoint._core.errors import FileError
 from setpoint._core.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WRITTEN = (".csv", ".parquet")
+_WRITTEN = (".csv", ".parquet")
 
 
-class Sink:
+def refuse_unwritten(path: Path) -> None:
+    """Raise where the name of a table has an ending that cannot be written."""
+    if path.suffix.lower() not in _WRITTEN:
+        raise FileError(f'"{path.name}" must end in {" or ".join(_WRITTEN)}.')
+
+
+class TableWriter:
     """A file that takes tables with the same columns."""
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +78,7 @@ def _wide(field: Any) -> Any:
 
 
 @contextmanager
-def sink(path: Path) -> Iterator[Sink]:
+def table_writer(path: Path) -> Iterator[TableWriter]:
     """A file to write to, which stands under its name when the block ends well.
 
     Raises
@@ -80,7 +87,7 @@ def sink(path: Path) -> Iterator[Sink]:
         If it cannot be written; nothing is left behind.
     """
     with replacing(path) as part:
-        table = Sink(part)
+        table = TableWriter(part)
         try:
             table.open()
             yield table

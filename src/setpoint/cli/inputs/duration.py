@@ -1,4 +1,4 @@
-"""How long: ``5m``, ``300`` and ``1h`` as seconds, and seconds in words."""
+"""Durations as they are typed: ``5m``, ``300`` and ``1h`` as seconds."""
 
 from __future__ import annotations
 
@@ -28,20 +28,6 @@ def seconds_of(text: str | None) -> float | None:
     if not given or total <= 0:
         raise _unread(given)
     return total
-
-
-def in_words(seconds: float) -> str:
-    """Seconds, minutes or hours.
-
-    >>> in_words(7.24), in_words(95), in_words(5400)
-    ('7.2 s', '1 min 35 s', '1 h 30 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _unread(given: str) -> KindError:

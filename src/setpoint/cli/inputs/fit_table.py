@@ -1,4 +1,4 @@
-"""What a fit is given: the features, the target, and the columns that have another role."""
+"""Table of a fit: the features, the target, and the columns that have another role."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.words import listing
-from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.fit_target import Target, read_target, unlabelled, without_label
 from setpoint.cli.inputs.scored_table import columns_of, group_values
+from setpoint.cli.words import count
 from setpoint.datasets import Schema, column, numbers, read_table
+from setpoint.datasets.columns.column_names import absent_column, quoted
 from setpoint.goals import Goal
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_KINDS = {"numeric": "numeric", "category": "category", "date": "date", "ignored": "ignored"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class FitTable:
     def columns_line(self) -> str:
         """14 columns: 6 numeric, 5 category, 1 date, 2 ignored."""
         kinds = self.schema.counts()
-        many = ", ".join(f"{n} {_KINDS[kind]}" for kind, n in kinds.items() if n)
+        many = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
         return f"{count(sum(kinds.values()), 'column')} ({many})"
 
     def record(self) -> dict[str, Any]:
@@ -122,9 +119,8 @@ def read_given(path: Path, goal: Goal, uses: Uses) -> FitTable:
         raise DataError("no column is left to learn from: all are dropped or have another role.")
     for role, name in uses.roles.items():
         notes.append(f'column "{name}" (--{role}) is no feature.')
-    dropped = [f'"{name}"' for name in uses.drop]
-    if dropped:
-        notes.append(f"dropped on request: {listing(dropped)}.")
+    if uses.drop:
+        notes.append(f"dropped on request: {quoted(uses.drop, most=8)}.")
     X = _kept(X, uses.keep)
     return FitTable(X, target, Schema.fit(X), more, tuple(notes))
 
@@ -135,11 +131,9 @@ def _more(table: pd.DataFrame, goal: Goal, uses: Uses) -> dict[str, Any]:
         more["sample_weight"] = weights(table, uses.weight)
     sought = columns_of(goal)
     if "group" in goal.columns and "group" not in table.columns:
-        named = next(iter(uses.groups), "sex")
-        raise DataError(
-            f'the goal says by="group", and there is no column "group"; name the column itself, '
-            f'for example by="{named}".'
-        )
+        example = next(iter(uses.groups), "sex")
+        remedy = f'name the column itself, for example by="{example}"'
+        raise absent_column("group", 'by="group" in the goal', table.columns, remedy)
     groups = tuple(dict.fromkeys([*uses.groups, *sought]))
     if groups:
         more["group"] = {name: group_values(table, name, "group") for name in groups}
@@ -152,14 +146,14 @@ def _more(table: pd.DataFrame, goal: Goal, uses: Uses) -> dict[str, Any]:
 
 def weights(table: pd.DataFrame, name: str) -> np.ndarray:
     """A column of weights, none of them negative."""
-    found = numbers(table, name, "weight")
-    if (found < 0).any():
-        row = int((found < 0).argmax())
+    values = numbers(table, name, "weight")
+    if (values < 0).any():
+        row = int((values < 0).argmax())
         raise DataError(
-            f'column "{name}" (weight) is {found[row]:g} in data row {row + 1}; weights are not '
+            f'column "{name}" (weight) is {values[row]:g} in data row {row + 1}; weights are not '
             "negative."
         )
-    return found
+    return values
 
 
 def _refuse_twice(uses: Uses) -> None:

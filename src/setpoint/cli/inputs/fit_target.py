@@ -11,8 +11,9 @@ import numpy as np
 
 from setpoint._core.errors import Argument, DataError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.cli.display.terminal import count
+from setpoint.cli.words import count
 from setpoint.datasets import column, labelled
+from setpoint.datasets.columns.column_names import quoted
 from setpoint.goals import Goal, Task, check, symmetric
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def _named(counts: dict[Any, int]) -> dict[str, int]:
 def unlabelled(missing: np.ndarray, names: Sequence[str]) -> DataError:
     """Rows without a label, and the way out."""
     many, first = int(missing.sum()), int(missing.argmax()) + 1
-    which = listing((f'"{name}"' for name in names), most=_MOST_SHOWN)
+    which = quoted(names, most=_MOST_SHOWN)
     have = "has no label" if many == 1 else "have no label"
     return DataError(
         f"{count(many, 'row')} of {len(missing):,} {have} in {which} (target), the first is data "

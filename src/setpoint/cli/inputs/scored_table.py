@@ -13,15 +13,17 @@ import numpy as np
 
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import did_you_mean, listing
-from setpoint.cli.display.terminal import count
 from setpoint.cli.inputs.shared_options import labels_of, scores_of
+from setpoint.cli.words import count
 from setpoint.datasets import column, labelled, numbers, read_table
-from setpoint.datasets.columns.column_roles import MOST_NAMES, refuse_missing
+from setpoint.datasets.columns.column_names import absent_column
+from setpoint.datasets.columns.column_roles import refuse_missing
 from setpoint.decisions import Certificate, DecisionRule, Rule
 from setpoint.expressions import Label, Over
 from setpoint.expressions.arithmetic import Bound
 from setpoint.expressions.rows.row_events import RESERVED
 from setpoint.goals import Goal, Task
+from setpoint.rules.table import needs_group
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,10 +244,7 @@ def usual_column(table: pd.DataFrame, names: tuple[str, ...], role: str) -> tupl
     """The usual column of a role, or the option that names another."""
     if names[0] in table.columns:
         return names
-    there = listing((f'"{c}"' for c in table.columns), most=MOST_NAMES)
-    raise DataError(
-        f'there is no column "{names[0]}" ({role}): say --{role} COL. The columns are {there}.'
-    )
+    raise absent_column(names[0], role, table.columns, remedy=f"say --{role} COL")
 
 
 def _sought(table: pd.DataFrame, roles: Roles) -> list[str]:
@@ -462,3 +461,23 @@ def in_classes_of(task: Task, values: np.ndarray) -> np.ndarray:
     """Labels as the task has its classes: the number 1 for a text "1", or the other way."""
     spelled: dict[str, Label] = {str(c): c for c in task.classes or ()}
     return np.array([spelled.get(str(v), v) for v in values.tolist()])
+
+
+# Columns of groups that a kind of rule takes.
+
+
+def by_column(by: str | None, kind: str | None, groups: Sequence[str]) -> str | None:
+    """The column a per-group rule goes by: the only --group, where there are no others."""
+    if not needs_group(kind):
+        return by
+    if by is None:
+        return groups[0] if len(groups) == 1 else None
+    if groups and by not in groups:
+        raise KindError(f"--by {by} is not among --group {', '.join(groups)}.")
+    return by
+
+
+def sought_for(goal: Goal, kind: str | None, by: str | None) -> tuple[str, ...]:
+    """Columns of groups that need no option of their own."""
+    column = [by] if needs_group(kind) and by is not None else []
+    return tuple(dict.fromkeys([*columns_of(goal), *column]))

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-ENDINGS = ".csv, .csv.gz, .tsv, .parquet, .feather, .arrow"
+from setpoint.datasets.read_table import endings
+
+ENDINGS = ", ".join(endings())
 Several = list[str] | None
 
 RuleFile = Annotated[

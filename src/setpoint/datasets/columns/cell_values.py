@@ -58,11 +58,11 @@ def is_numeric(series: pd.Series, name: str) -> bool:
             f'X["{name}"].sparse.to_dense().'
         )
     if types.is_datetime64_any_dtype(dtype) or dtype.kind in "mM":
-        raise _is_time(name, None)
+        raise time_error(name, None)
     if isinstance(dtype, pd.PeriodDtype):
-        raise _is_time(name, None)
+        raise time_error(name, None)
     if types.is_complex_dtype(dtype):
-        raise refuse_complex(f'column "{name}"')
+        raise complex_error(f'column "{name}"')
     if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
         return True
     cells = _objects(series)
@@ -79,7 +79,7 @@ def _are_numbers(series: pd.Series, inferred: str, name: str) -> bool:
     cells = _objects(series)
     present = np.flatnonzero(~pd.isna(cells))
     if inferred in _TIMES:
-        raise _is_time(name, _row(series, present[0]) if len(present) else None)
+        raise time_error(name, _row(series, present[0]) if len(present) else None)
     kinds = {type(cells[i]) for i in present}
     named = {kind for kind in kinds if issubclass(kind, str | pd.Interval) or _is_number(kind)}
     for i in present if kinds - named else ():
@@ -153,7 +153,7 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def refuse_complex(what: str) -> DataError:
+def complex_error(what: str) -> DataError:
     """The error for complex numbers."""
     return DataError(
         f"Complex data not supported: {what} holds complex numbers; give real ones, for example "
@@ -174,7 +174,8 @@ def _row(series: pd.Series, i: Any) -> int:
     return int(series.index[i]) + 1
 
 
-def _is_time(name: str, row: int | None) -> DataError:
+def time_error(name: str, row: int | None) -> DataError:
+    """The error for dates and durations, which have no place among numbers."""
     where = "" if row is None else f", the first in data row {row}"
     return DataError(
         f'column "{name}" holds dates or durations{where}; turn them into numbers, for example '
@@ -186,9 +187,9 @@ def _strange(cell: Any, row: int, name: str) -> Exception:
     import datetime
 
     if isinstance(cell, complex | np.complexfloating):
-        return refuse_complex(f'column "{name}"')
+        return complex_error(f'column "{name}"')
     if isinstance(cell, datetime.date | datetime.time | datetime.timedelta):
-        return _is_time(name, row)
+        return time_error(name, row)
     shown = repr(cell)
     return KindError(
         f'column "{name}" holds {shown if len(shown) <= 40 else shown[:40] + "…"} '

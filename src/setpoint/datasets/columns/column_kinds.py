@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import DataError
-from setpoint._core.words import listing
 from setpoint.datasets.columns.cell_values import (
     Levels,
     floats,
@@ -18,6 +17,7 @@ from setpoint.datasets.columns.cell_values import (
     levels_of,
     numbers_of,
 )
+from setpoint.datasets.columns.column_names import quoted
 from setpoint.datasets.columns.dates import PARTS, has_clock, instants, likely, read, way_of
 
 if TYPE_CHECKING:
@@ -267,8 +267,7 @@ def _written_dates(
 def _marked(marks: tuple[str, ...], rows: int) -> str:
     if not marks:
         return "."
-    quoted = listing((f'"{mark}"' for mark in marks), most=3)
-    return f"; {quoted} is taken as missing ({rows:,} row{'s' * (rows != 1)})."
+    return f"; {quoted(marks, most=3)} is taken as missing ({rows:,} row{'s' * (rows != 1)})."
 
 
 def _date(column: Column, dates: np.ndarray, keep: bool) -> tuple[Column, list[str]]:

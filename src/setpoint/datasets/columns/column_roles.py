@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from setpoint._core.errors import DataError
-from setpoint._core.words import listing, nearest
-from setpoint.datasets.columns.matrix_input import MOST_NAMES
+from setpoint.datasets.columns.column_names import absent_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +47,7 @@ def column(table: pd.DataFrame, name: str, role: str) -> pd.Series:
         return cast("pd.Series", table[name])
     if times > 1:
         raise DataError(f'{times} columns are named "{name}" ({role}); rename all but one.')
-    near = nearest(name, table.columns)
-    hint = f' Did you mean "{near}"?' if near else ""
-    names = listing((f'"{c}"' for c in table.columns), most=MOST_NAMES)
-    there = f"The columns are {names}." if names else "The table has no columns."
-    raise DataError(f'there is no column "{name}" ({role}).{hint} {there}')
+    raise absent_column(name, role, table.columns)
 
 
 def numbers(table: pd.DataFrame, name: str, role: str) -> np.ndarray:

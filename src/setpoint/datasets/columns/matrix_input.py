@@ -10,13 +10,11 @@ import numpy as np
 
 from setpoint._core.arrays import is_tensor, to_numpy
 from setpoint._core.errors import DataError, KindError
-from setpoint._core.words import listing
-from setpoint.datasets.columns.cell_values import refuse_complex
+from setpoint.datasets.columns.cell_values import complex_error
+from setpoint.datasets.columns.column_names import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_NAMES = 12  #: column names that a sentence lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class Matrix:
             if len(self.names) != len(names):
                 raise DataError(
                     f"X has {_columns(len(self.names))}; the features were fitted on "
-                    f"{_columns(len(names))}: {_quoted(names)}."
+                    f"{_columns(len(names))}: {quoted(names)}."
                 )
             return Matrix(self.data, tuple(names), named, self.places)
         if self.names == tuple(names):
@@ -88,13 +86,13 @@ class Matrix:
         absent = [name for name in names if name not in self.names]
         if absent:
             raise DataError(
-                f"X lacks {_columns(len(absent), counted=False)} {_quoted(absent)}; "
-                f"it has {_quoted(self.names)}."
+                f"X lacks {_columns(len(absent), counted=False)} {quoted(absent)}; "
+                f"it has {quoted(self.names)}."
             )
         extra = [name for name in self.names if name not in names]
         if extra:
             raise DataError(
-                f"X has {_columns(len(extra), counted=False)} {_quoted(extra)}, unknown when the "
+                f"X has {_columns(len(extra), counted=False)} {quoted(extra)}, unknown when the "
                 "features were fitted; drop what is not a feature."
             )
         place = {name: j for j, name in enumerate(self.names)}
@@ -121,8 +119,8 @@ def take(X: Any) -> Matrix:
         raise KindError("X is sparse; give a dense table, for example X.toarray().")
     if isinstance(X, pd.DataFrame):
         names = tuple(map(str, X.columns))
-        _refuse_repeated(names)
-        _refuse_empty(X.shape)
+        refuse_repeated_names(names)
+        refuse_empty(X.shape)
         numeric = all(isinstance(d, np.dtype) and d.kind in "biuf" for d in X.dtypes)
         data = X.to_numpy(dtype=np.float64) if numeric else X
         return Matrix(data, names, True, range(len(X)))
@@ -135,7 +133,7 @@ def take(X: Any) -> Matrix:
             f"Expected 2D array, but X has {data.ndim} dimension{'s' * (data.ndim != 1)}; give "
             f"rows and columns{ways if data.ndim == 1 else ''}."
         )
-    _refuse_empty(data.shape)
+    refuse_empty(data.shape)
     return Matrix(data, tuple(f"x{j}" for j in range(data.shape[1])), False, range(len(data)))
 
 
@@ -151,7 +149,7 @@ def _array(X: Any) -> np.ndarray:
         data = np.asarray(X)
     kind = data.dtype.kind
     if kind == "c":
-        raise refuse_complex("X")
+        raise complex_error("X")
     if kind in "mM":
         raise DataError(
             "X holds dates or durations; turn them into numbers, for example days: "
@@ -188,13 +186,15 @@ def _listed(rows: Sequence[Any]) -> np.ndarray:
     return data
 
 
-def _refuse_repeated(names: Sequence[str]) -> None:
+def refuse_repeated_names(names: Sequence[str]) -> None:
+    """Raise if two columns bear one name."""
     for name in names if len(set(names)) < len(names) else ():
         if names.count(name) > 1:
             raise DataError(f'{names.count(name)} columns are named "{name}"; rename all but one.')
 
 
-def _refuse_empty(shape: tuple[int, ...]) -> None:
+def refuse_empty(shape: tuple[int, ...]) -> None:
+    """Raise if a table has no rows or no columns."""
     rows, columns = shape
     if rows == 0:
         raise DataError(f"X has 0 sample(s) (shape={shape}); at least one row is needed.")
@@ -205,7 +205,3 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
 def _columns(many: int, counted: bool = True) -> str:
     word = "column" + "s" * (many != 1)
     return f"{many} {word}" if counted else f"the {word}"
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return listing((f'"{name}"' for name in names), most=MOST_NAMES)

@@ -11,11 +11,12 @@ import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.json_codec import Record
-from setpoint._core.words import listing, nearest
+from setpoint._core.words import listing
 from setpoint.datasets.columns.cell_values import floats, is_numeric, levels_of, numbers_of
 from setpoint.datasets.columns.column_kinds import KINDS, Column, column_of, plain, refuse_infinite
+from setpoint.datasets.columns.column_names import absent_column, absent_features, quoted
 from setpoint.datasets.columns.dates import WAYS, expand, instants, likely, read
-from setpoint.datasets.columns.matrix_input import MOST_NAMES, _refuse_empty, _refuse_repeated, take
+from setpoint.datasets.columns.matrix_input import refuse_empty, refuse_repeated_names, take
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,7 +220,8 @@ class Schema(Record):
             return cls(tuple(Column(name, "number") for name in names), form)
         names = list(map(str, frame.columns))
         _check_names(names, keep, drop)
-        columns, notes = [], []
+        columns: list[Column] = []
+        notes: list[str] = []
         for j, name in enumerate(names):
             column, sentences = Column(name, "ignored", why="dropped on request"), []
             if name not in drop:
@@ -230,7 +232,7 @@ class Schema(Record):
         schema = cls(tuple(columns), form, tuple(notes))
         if not schema.names:
             raise DataError(f"no column is of use. {' '.join(notes)}".strip())
-        _refuse_repeated(schema.names)
+        refuse_repeated_names(schema.names)
         return schema
 
     @property
@@ -309,19 +311,14 @@ class Schema(Record):
         place = {name: j for j, name in enumerate(names)}
         for name in self.inputs:
             if name not in place:
-                near = nearest(name, names)
-                raise DataError(
-                    f'there is no column "{name}", on which the model was fitted. '
-                    + (f'Did you mean "{near}"? ' if near else "")
-                    + f"The columns are {_quoted(names)}."
-                )
+                raise absent_features([name], names)
         return [(c, place[c.name]) for c in self.columns if c.kind != "ignored"]
 
     def _check_width(self, width: int) -> None:
         if width != len(self.columns):
             raise DataError(
                 f"X has {width} column{'s' * (width != 1)}; the model was fitted on "
-                f"{len(self.columns)}: {_quoted(c.name for c in self.columns)}."
+                f"{len(self.columns)}: {quoted(c.name for c in self.columns)}."
             )
 
     def __post_init__(self) -> None:
@@ -368,8 +365,8 @@ def _frame(X: Any) -> tuple[Any, str]:
     import pandas as pd
 
     if isinstance(X, pd.DataFrame):
-        _refuse_repeated(tuple(map(str, X.columns)))
-        _refuse_empty(X.shape)
+        refuse_repeated_names(tuple(map(str, X.columns)))
+        refuse_empty(X.shape)
         return X, "names"
     table = take(X)
     if table.block is not None:
@@ -393,12 +390,7 @@ def _check_names(names: Sequence[str], keep: Sequence[str], drop: Sequence[str])
             raise KindError(f'{what} is the text "{listed}"; give a list: {what}=["{listed}"].')
         for name in listed:
             if name not in names:
-                near = nearest(name, names)
-                raise DataError(
-                    f'there is no column "{name}" ({what}). '
-                    + (f'Did you mean "{near}"? ' if near else "")
-                    + f"The columns are {_quoted(names)}."
-                )
+                raise absent_column(name, what, names)
     both = [name for name in keep if name in drop]
     if both:
         raise DataError(f'column "{both[0]}" is both in keep and in drop; name it in one.')
@@ -406,7 +398,3 @@ def _check_names(names: Sequence[str], keep: Sequence[str], drop: Sequence[str])
 
 def _damaged(what: str) -> FileError:
     return FileError(f"this schema is damaged: {what}.")
-
-
-def _quoted(names: Any) -> str:
-    return listing((f'"{name}"' for name in names), most=MOST_NAMES)

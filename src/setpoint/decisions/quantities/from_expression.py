@@ -39,7 +39,7 @@ from setpoint.expressions.value_intervals import Interval
 from setpoint.goals import Goal
 from setpoint.metrics import fpr, kappa, mcc, prevalence, recall
 
-_MOST = 4000  #: most pairs of groups that are compared
+_MOST_PAIRS = 4000  #: most pairs of groups that are compared
 _BEHIND_AGREEMENT = (recall, fpr, prevalence)
 
 
@@ -176,7 +176,7 @@ class _Reader:
         return None
 
     def _extreme(self, spread: Several, name: str) -> Claim | None:
-        if len(spread.items) > _MOST:
+        if len(spread.items) > _MOST_PAIRS:
             return None
         sign = 1 if spread.how == "min" else -1
         flat: list[Claim] = []

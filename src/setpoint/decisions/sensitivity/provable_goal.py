@@ -130,8 +130,8 @@ class Outlook:
         least = np.where(self.merit > -np.inf, 1.0, 0.0)
         for asked, parts, cap in zip(self.asked, self.parts, caps, strict=True):
             for part in parts:
-                told = part.as_seen if as_seen else part.power
-                least = np.minimum(least, told(asked.sign * cap, rows))
+                power = part.as_seen if as_seen else part.power
+                least = np.minimum(least, power(asked.sign * cap, rows))
         return least
 
     def excess(self, rows: float) -> list[np.ndarray]:
@@ -246,15 +246,15 @@ def _empty(asked: ConstraintBound, cap: float) -> bool:
 # What a goal reads along the threshold if P(positive | score) is a smooth curve.
 #
 # The best of many thresholds owes some of its merit to chance: at the top of the ranking a rate is
-# made of few rows, and the highest of them all is too high. A curve through all rows (see
-# smoothing),
-# drawn from its posterior, does not follow single rows: in place of its label each row counts p
-# as a positive and 1 − p as a negative, summed up between one threshold and the next.
+# made of few rows, and the highest of them all is too high. A curve through all rows
+# (statistics/score_calibration), drawn from its posterior, does not follow single rows: in place of
+# its label each row counts p as a positive and 1 − p as a negative, summed up between one threshold
+# and the next.
 
 
 DRAWS = 32
 ROWS_OF_A_CURVE = 8000  #: rows that the curve is drawn through
-EACH = 16  #: rows that stand for those between two thresholds
+ROWS_PER_GAP = 16  #: rows that stand for those between two thresholds
 
 
 def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
@@ -268,17 +268,17 @@ def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
     ranked = np.sort(np.asarray(land.columns.scores, np.float64))[::-1]
     ends = np.r_[np.searchsorted(-ranked, -thresholds[1:], side="right"), ranked.size]
     counts = np.diff(np.r_[0, ends])
-    within = (np.arange(EACH) + 0.5) / EACH
+    within = (np.arange(ROWS_PER_GAP) + 0.5) / ROWS_PER_GAP
     ranks = np.minimum(ends - counts + np.floor(np.outer(within, counts)), ranked.size - 1)
-    standing = ranked[ranks.astype(np.int64)]  # (EACH, thresholds)
+    standing = ranked[ranks.astype(np.int64)]  # (ROWS_PER_GAP, thresholds)
     some = land.columns.sample(ROWS_OF_A_CURVE)
-    known = np.asarray(some.scores, np.float64)
-    order = np.argsort(known, kind="stable")
+    sampled = np.asarray(some.scores, np.float64)
+    order = np.argsort(sampled, kind="stable")
     scores = np.r_[thresholds[1:], ranked[-1] - 1.0]  # what lies below the last is below all
     metrics: list[list[np.ndarray]] = [[] for _ in land.asked]
     drawn: Along | None = None
     for curve in drawn_curves(some, DRAWS):
-        share = np.interp(standing, known[order], curve[order]).mean(0)
+        share = np.interp(standing, sampled[order], curve[order]).mean(0)
         counted = _counted(land.columns, scores, counts * share, counts)
         drawn = Along(land.goal, counted, like=drawn)
         for j, asked in enumerate(land.asked):

@@ -148,10 +148,8 @@ def short(x: float) -> str:
 
 DRAWS = 32
 CANDIDATES = 4000  #: thresholds read for each of the draws
-MANY, FEW = (
-    3000,
-    40,
-)  #: rows within a window, above which it is halved and below which it is doubled
+WINDOW_MOST = 3000  #: rows within a window, above which it is halved
+WINDOW_LEAST = 40  #: and below which it is doubled
 Z = 1.645  #: a range of 90%
 
 
@@ -160,7 +158,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
     here = land.best(caps)
     if here is None:
         return ()
-    found = []
+    priced = []
     for j, asked in enumerate(land.asked):
         if asked.equality:  # it has no side to be relaxed to
             continue
@@ -173,7 +171,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
             back = 1
         steps = (back * step, -_tighter(asked, caps[j], step))
         moves = tuple(_move(land, caps, j, by, here.merit) for by in steps)
-        found.append(
+        priced.append(
             Price(
                 constraint=str(asked.at_cap(caps[j])),
                 metric=str(asked.metric),
@@ -190,7 +188,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
                 moves=tuple(move for move in moves if move is not None),
             )
         )
-    return tuple(found)
+    return tuple(priced)
 
 
 def _step(asked: ConstraintBound, cap: float, behind: int) -> float:
@@ -275,7 +273,7 @@ def _slope_along(
     if slope is None:
         return None, None, None
     columns = land.columns
-    if columns.size < 2 * FEW:
+    if columns.size < 2 * WINDOW_LEAST:
         return slope, None, None
     # in the order of the scores: draws do not depend on how the rows are sorted, ties aside
     ranked = columns.take(np.argsort(np.asarray(columns.scores), kind="stable"))
@@ -303,11 +301,11 @@ def _width(land: Along, caps: Caps, j: int, step: float) -> float:
     if SLACK < room < 2 * width:  # keep off the end of the range, where all is cut off
         width = room / 2
     for _ in range(3):
-        if _rows_within(land, caps, j, width / 2) < MANY:
+        if _rows_within(land, caps, j, width / 2) < WINDOW_MOST:
             break
         width /= 2
     for _ in range(2):
-        if _rows_within(land, caps, j, width) >= FEW:
+        if _rows_within(land, caps, j, width) >= WINDOW_LEAST:
             break
         width *= 2
     return width
@@ -316,20 +314,20 @@ def _width(land: Along, caps: Caps, j: int, step: float) -> float:
 def _rows_within(land: Along, caps: Caps, j: int, width: float) -> float:
     """Rows that change sides within the window."""
     ends = [land.index(_with(caps, j, caps[j] + d)) for d in (-width, width)]
-    known = [land.flagged[i] for i in ends if i is not None]
-    if len(known) < 2:
+    flagged = [land.flagged[i] for i in ends if i is not None]
+    if len(flagged) < 2:
         here = land.index(caps)
-        known += [] if here is None else [land.flagged[here]]
-    return abs(float(known[0] - known[-1])) if known else 0.0
+        flagged += [] if here is None else [land.flagged[here]]
+    return abs(float(flagged[0] - flagged[-1])) if flagged else 0.0
 
 
 def _slope(land: Along, caps: Caps, j: int, width: float) -> float | None:
     """The slope of the line through V at bounds within the window."""
     at = caps[j] + width * np.linspace(-1, 1, 9)
     places = [land.index(_with(caps, j, float(cap))) for cap in at]
-    known = np.array([place is not None for place in places])
-    if np.count_nonzero(known) < 3:
+    reachable = np.array([place is not None for place in places])
+    if np.count_nonzero(reachable) < 3:
         return None
     merit = land.merit[[place for place in places if place is not None]]
-    away = at[known] - at[known].mean()
+    away = at[reachable] - at[reachable].mean()
     return max(float(away @ (merit - merit.mean()) / (away @ away)), 0.0)

@@ -41,7 +41,7 @@ class Stand:
     value : float
         The objective, in its own units.
     feasible : bool
-    constraints : tuple of Held
+    constraints : tuple of ConstraintExcess
     """
 
     value: float
@@ -77,7 +77,7 @@ class Verdict:
         The greatest distance |H| between a membership and its decision, where the penalty ended.
     stationarity, complementarity : float
         What is left of the conditions of an optimum there.
-    multipliers : tuple of Standing
+    multipliers : tuple of GoalStanding
         Of each constraint where the penalty ended: its excess on memberships, and what one unit of
         its bound is worth in units of the objective.
     prices : tuple of str

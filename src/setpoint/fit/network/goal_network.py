@@ -25,7 +25,7 @@ from setpoint._core.errors import GoalError, KindError
 from setpoint.expressions import Columns
 from setpoint.fit.network.exact_run import fit_exact
 from setpoint.fit.network.exact_verdict import Verdict
-from setpoint.goals import Goal, Task, lower
+from setpoint.goals import Goal, Task
 from setpoint.losses import GoalLoss
 from setpoint.methods import CrossEntropy, Method
 from setpoint.methods.confusion.confusion_cells import Cells
@@ -67,7 +67,7 @@ def point_by_group(
     codes : mapping of str to torch.Tensor
         The code of each row in each group column.
     """
-    goal, cells = lower(goal), Cells(task)
+    goal, cells = goal.lowered, Cells(task)
     at = [name for name, _ in task.groups].index(by)
     values = dict(task.groups)[by]
     slot = np.repeat([values.index(group[at]) for group in cells.groups], 2)

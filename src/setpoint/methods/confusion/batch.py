@@ -160,17 +160,17 @@ def take_batch(cells: Cells, outputs: Tensor, target: Any, weight: Any, group: A
     if not isinstance(outputs, Tensor) or not outputs.is_floating_point():
         kind = outputs.dtype if isinstance(outputs, Tensor) else type(outputs).__name__
         raise KindError(f"logits must be a tensor of floats; got {kind}")
-    target = _tensor(target, "target", outputs)
+    target = as_tensor(target, "target", outputs)
     form = _several if cells.task.kind == "multiclass" else _flat
     logits, actual = form(cells, outputs, target)
     n = outputs.shape[0]
     if n == 0:
         raise DataError("the batch is empty; leave it out")
     if weight is not None:
-        weight = _tensor(weight, "weight", outputs).to(logits.dtype)
+        weight = as_tensor(weight, "weight", outputs).to(logits.dtype)
         if weight.shape != (n,):
             raise DataError(f"weight must have shape ({n},); got {tuple(weight.shape)}")
-    table = _codes(cells, group, n, outputs) if cells.task.groups else None
+    table = group_codes(cells, group, n, outputs) if cells.task.groups else None
     if cells.several:
         own = torch.arange(cells.labels, device=outputs.device)
         table = own.repeat(n) if table is None else (table[:, None] * cells.labels + own).flatten()
@@ -206,7 +206,8 @@ def batch_mass(rows: Batch, cells: Cells) -> tuple[Any, int]:
     return rows.mass / cells.labels, rows.rows
 
 
-def _tensor(x: Any, name: str, like: Tensor) -> Tensor:
+def as_tensor(x: Any, name: str, like: Tensor) -> Tensor:
+    """A tensor on the device of ``like``, without its gradient."""
     if not isinstance(x, Tensor):
         raise KindError(f"{name} must be a tensor; got {type(x).__name__}")
     if x.device != like.device:
@@ -263,7 +264,7 @@ def _several(cells: Cells, outputs: Tensor, target: Tensor) -> tuple[Tensor, Ten
     return _wide(outputs), target.long()
 
 
-def _codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
+def group_codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
     """One code per row from the codes of each declared group column."""
     names = [name for name, _ in cells.task.groups]
     if group is None:
@@ -275,7 +276,7 @@ def _codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
     for name, values in cells.task.groups:
         if name not in columns:
             raise DataError(f'the goal speaks of the column "{name}": pass group={{"{name}": …}}')
-        column = _tensor(columns[name], f'group "{name}"', like)
+        column = as_tensor(columns[name], f'group "{name}"', like)
         wrong = f'group "{name}" must hold one code 0…{len(values) - 1} per row, shape ({n},)'
         if column.shape != (n,) or column.is_floating_point():
             raise DataError(wrong)

@@ -146,7 +146,7 @@ class Lowered(nn.Module):
             ground = Constraint(
                 constraint.left.expand(domain), constraint.op, constraint.right.expand(domain)
             )
-            parts = _wanted(ground)
+            parts = signed_expressions(ground)
             texts = self._texts(str(constraint), len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
         self.leaves = tuple(
@@ -325,7 +325,7 @@ class Lowered(nn.Module):
         return gradient if is_tensor(cells) else gradient.numpy()
 
 
-def _wanted(constraint: Constraint) -> list[SignedExpression]:
+def signed_expressions(constraint: Constraint) -> list[SignedExpression]:
     """A constraint as things to be <= 0; the least of several >= b is each of them >= b.
 
     A gap of 0 is equality with the first of them: |a − b| itself has no slope where it is 0.

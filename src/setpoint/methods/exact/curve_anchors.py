@@ -14,8 +14,8 @@ gets the multiplier that makes each anchor's pull sum to 0,
     u_k[1] Σ₊ |ℓ'| = u_k[0] Σ₋ |ℓ'|      over rows that are not given up,
 
 so that scores are told to change places, never to move all together: the threshold would follow.
-Sums over rows are all that is kept: (T, 6) numbers, and the keeper's pool. Ten to forty anchors are
-enough; a level under 1 % would meet the least divisor of a fraction (``lowered``).
+Sums over rows are all that is kept: (T, 6) numbers, and the tracker's pool. Ten to forty anchors
+are enough; a level under 1 % would meet the least divisor of a fraction (``lowered``).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ from setpoint._core.arrays import (
 )
 from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.options import choice, number, numbers, whole
-from setpoint.goals import Goal, Task, check, lower
+from setpoint.goals import Goal, Task, check
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Few, Lowered
@@ -141,7 +141,7 @@ def table_program(goal: Goal, task: Task, options: Tabled) -> TableProgram:
     why = objection(goal, task)
     if why is not None:
         raise GoalError(why)
-    return TableProgram(Lowered(lower(goal), Cells(task)), options)
+    return TableProgram(Lowered(goal.lowered, Cells(task)), options)
 
 
 def objection(goal: Goal, task: Task) -> str | None:

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import expit
 from torch import Tensor
 
 from setpoint._core.arrays import is_tensor
@@ -120,6 +121,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             self.follows, self.refreshes = tracker.follows, tracker.refreshes
             self.needs_whole_batch = tracker.needs_whole_batch
         self.cells, self.judge, self.shape = inner.cells, judge, inner.shape
+        self._cells = int(np.prod(self.cells.shape))
         self.steers = judge is not None and tracker is None  # moves prices and anchor too
         self.window = None if judge is None else Pool(WINDOW)
         classes = len(inner.presence(torch.zeros(inner.shape)))
@@ -132,7 +134,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("evidence", torch.zeros(2, classes))
         self.register_buffer("bounded", torch.zeros((), dtype=torch.long))
         self.register_buffer("calls", torch.tensor([0, -1]))
-        self._turn = 0  #: the same as calls[0], on the host
+        self._turn, self._step = 0, -1  #: the same as calls, on the host
 
     def bare(self) -> GoalProgram:
         """The method's own program, with its own share of cross-entropy."""
@@ -195,19 +197,44 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """
         if self._tracker is not None:
             self._tracker.settle(rows, step, exchange, alone)
-        own = rows_of(rows)
         size = WINDOW // (1 if exchange is None else exchange.world)
-        first_part = step != self.calls[1]
         if rows.host:
-            if bool(first_part):
+            if int(step) != self._step:
                 self._begin(size, exchange)
-                self.calls[1] = step
+                self._step = int(step)
+                self.calls[1] = self._step
         else:  # asking a device for the step would make the host wait: a reading waits once
             self._begin(size, exchange)
             self.calls[1].copy_(step)
+        if rows.flat and exchange is None and self._taken(rows, size):
+            return
+        own = rows_of(rows)
         self.evidence[1].add_(self._counts(rows, own.weight, exchange).to(self.evidence))
         if self.window is not None:
             self.window.push(own, size)
+
+    def _taken(self, rows: Batch, size: int) -> bool:
+        """The same on the host, in numpy, for finite rows of one table without weights."""
+        n = len(rows.z)
+        total = float(rows.z.sum())
+        if self.window is None or rows.w is not None or total - total != 0 or n > size:
+            return False
+        positive = float(rows.y.sum())
+        seen = self.evidence.numpy()[1]
+        seen[0] += n - positive
+        seen[1] += positive
+        at = int(self.window.at) % size
+        first = min(n, size - at)
+        for buffer, new in (
+            (self.window.scores.numpy(), rows.z),
+            (self.window.place.numpy(), rows.y),
+            (self.window.weight.numpy(), rows.unit),
+        ):
+            buffer[at : at + first] = new[:first]
+            if first < n:
+                buffer[: n - first] = new[first:]
+        self.window.at.fill_((at + n) % size)
+        return True
 
     def _begin(self, size: int, exchange: Exchange | None) -> None:
         self.evidence[0].copy_(self.evidence[1])
@@ -271,6 +298,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
+        if rows.flat and self.training:
+            return self._pull_flat(rows, memory, prices, on, step, scale)
         plain = self._plain(rows, scale)
         share = on * rows.small(self.blend()) if self.training else on
         if rows.host and not share:
@@ -280,7 +309,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if self.steers:
             at_goal = self._plain(rows, scale, self.offset)
             anchor = (at_goal + 2 * self._plain(rows, scale, self.calibration)) / 3
-        goal = goal * rows.small(self._loudness(prices))
+        goal = goal * self._loudness(prices)
         gradient = (1 - self.anchor) * goal + self.anchor * anchor
         gradient = share * gradient + (1 - share) * plain
         cut = at_most(gradient.norm(), STEEPEST * plain.norm())
@@ -288,14 +317,47 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             self.bounded.add_((cut < 1).to(self.bounded))
         return gradient * cut
 
+    def _pull_flat(
+        self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
+    ) -> Tensor:
+        """The same in numpy, for rows (N,) on the host."""
+        plain = rows.p - rows.y
+        plain *= scale / self.cells.labels
+        if rows.w is not None:
+            plain *= rows.w
+        fewest = float(self.evidence.numpy()[0].min())
+        share = on * min(max((fewest - FEW) / (ENOUGH - FEW), 0.0), 1.0)
+        if not share:
+            return torch.from_numpy(plain)
+        gradient = self._inner.pull(rows, memory, prices, on, step, scale).numpy().reshape(-1)
+        gradient = gradient * (share * (1 - self.anchor) * float(self._loudness(prices)))
+        rest = share * self.anchor
+        if self.steers:
+            # a third at a + θ, two thirds at a; less 3 y, as plain is p less y
+            anchor = expit(rows.z + rows.z.dtype.type(self.offset))
+            anchor += 2 * expit(rows.z + rows.z.dtype.type(self.calibration))
+            anchor -= 3 * rows.y
+            anchor *= rest * scale / (3 * self.cells.labels)
+            gradient += anchor if rows.w is None else anchor * rows.w
+            rest = 0.0
+        gradient += (rest + 1 - share) * plain
+        size, most = float(gradient @ gradient), STEEPEST**2 * float(plain @ plain)
+        if size > most:
+            gradient *= math.sqrt(most / size)
+            self.bounded.add_(1)
+        return torch.from_numpy(gradient)
+
     def _loudness(self, prices: Any) -> Any:
         """By what the method's gradient is multiplied: its prices times its steepest step are at
         most :data:`LOUDEST`, row by row that many times cross-entropy's gradient.
 
         It depends on prices alone, so that a batch in parts has the gradient of the whole.
         """
-        table = torch.as_tensor(prices)[:, : int(np.prod(self.cells.shape))]
-        table = table.reshape(-1, self.cells.side)
+        if isinstance(prices, np.ndarray):
+            worth = prices[:, : self._cells].reshape(-1, self.cells.side)
+            apart = float((worth.max(1) - worth.min(1)).max()) * self._inner.steepness
+            return min(1.0, LOUDEST / apart) if apart > 0 else 1.0
+        table = prices[:, : self._cells].reshape(-1, self.cells.side)
         apart = table.amax(1) - table.amin(1)
         return at_most(apart.amax() * self._inner.steepness, apart.new_tensor(LOUDEST))
 
@@ -392,7 +454,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *more)
-        self._turn = int(self.calls[0])
+        self._turn, self._step = self.calls.tolist()
 
 
 def at_most(size: Tensor, most: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ from setpoint._core.errors import KindError
 from setpoint._core.options import choice, number, whole
 from setpoint._core.words import listing
 from setpoint.expressions import AtK
-from setpoint.goals import Goal, Task, check, lower
+from setpoint.goals import Goal, Task, check
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
@@ -49,7 +49,7 @@ from setpoint.methods.implicit.query_ranking import (
     query_recovered,
 )
 from setpoint.methods.implicit.soft_solution import soft_levels, soft_point
-from setpoint.methods.implicit.threshold_tracker import Keeper
+from setpoint.methods.implicit.threshold_tracker import ThresholdTracker
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
 from setpoint.methods.rate_targets import (
     Aim,
@@ -136,7 +136,7 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         As it was stated.
     lowered : Lowered
     moving : Moving
-        Fills the cells, at thresholds that the keeper moves.
+        Fills the cells, at thresholds that the tracker moves.
     aim : Aim
     method : Implicit
     """
@@ -155,8 +155,9 @@ class ImplicitProgram(TracksThresholds, MixedProgram):
         self.shape = (moving.count, moving.width)
         self.kappa = moving.sharpness
         self.guard = GUARD * moving.sharpness
+        # the attribute's name is a key in every loss that was saved: it stays
+        self.keeper = ThresholdTracker(lowered, moving, aim, method)
         self.steepness = float(moving.sharpness)
-        self.keeper = Keeper(lowered, moving, aim, method)
         self.follows = method.follow and len(aim.levels) > 0
         self._apart = bool(method.regulariser) and isinstance(moving, Thresholds)
         self._last: Any = None  #: logits of the last batch, and the densities of what is held
@@ -383,7 +384,7 @@ class Implicit(Method):
         why = aim_objection(goal, task, self.share)
         if why is None and curve_of(goal) is None:
             why = not_totals(goal, task)
-            plain = task.kind == "binary" and self.by is None and len(lower(goal).constraints) == 1
+            plain = task.kind == "binary" and self.by is None and len(goal.lowered.constraints) == 1
             if why is None and self.regulariser and not plain:
                 why = "regulariser is for one threshold and one constraint; leave it at 0"
         return why

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
+from setpoint.surrogates.sigmoid import logistic
 
 
 class Moving(nn.Module, ABC):
@@ -128,7 +129,8 @@ class Thresholds(Moving):
             where = where[:, self.slot_of[batch.table]]  # (T, N)
         shape = 2, self.count, *batch.logits.shape
         both = torch.empty(shape, dtype=batch.logits.dtype, device=batch.logits.device)
-        m = ((batch.logits - where) * self.sharpness).sigmoid()
+        m = logistic(batch.logits - where, self.sharpness)
+        # logistic_slope without its factor κ, in one pass: m − m² needs no tensor for 1 − m
         both[0], both[1] = m, torch.addcmul(m, m, m, value=-1)
         return both
 

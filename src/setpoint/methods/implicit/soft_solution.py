@@ -18,6 +18,7 @@ from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.implicit.level_thresholds import URGENT
 from setpoint.methods.implicit.moving_thresholds import Moving
 from setpoint.methods.rate_targets import Aim
+from setpoint.surrogates.sigmoid import logistic
 
 if TYPE_CHECKING:
     from setpoint.methods.implicit.implicit import ImplicitProgram
@@ -44,7 +45,7 @@ def soft_levels(moving: Moving, aim: Aim, rows: Batch) -> Tensor:
     thresholds = moving.thresholds[:, 0]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        rate = torch.sigmoid(moving.sharpness * (z - middle[:, None])) @ w / w.sum()
+        rate = logistic(z - middle[:, None], moving.sharpness) @ w / w.sum()
         over = rate > levels
         low, high = torch.where(over, middle, low), torch.where(over, high, middle)
     return torch.where(w.sum() > 0, (low + high) / 2, thresholds.to(z))

@@ -1,4 +1,4 @@
-"""The keeper: corrects the thresholds of an implicit program on unrelaxed rates of pooled rows."""
+"""Corrections of the thresholds of an implicit program on unrelaxed rates of pooled rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pool_size(tail: float) -> int:
 TAIL = 0.01  #: share of a class beyond the threshold of a goal that does not say
 
 
-class Keeper(nn.Module):
+class ThresholdTracker(nn.Module):
     """Moves the thresholds of ``moving``, and knows which constraints stop them.
 
     Attributes
@@ -69,7 +69,7 @@ class Keeper(nn.Module):
         self.moving = moving
         self.aim = aim
         self.method = method
-        self.step = 1 / moving.sharpness
+        self.step_width = 1 / moving.sharpness  #: of the soft step, in units of a score
         m = len(lowered.constraints)
         self.register_buffer("binds", torch.ones(m) if aim.levels else torch.zeros(m))
         self.register_buffer("broken", torch.zeros(m))
@@ -157,7 +157,9 @@ class Keeper(nn.Module):
             mass = exchange.summed(mass)
             end = min(aim.levels) if aim.at_least else max(aim.levels)
             scores, weight = exchange.rows(*tail(scores, weight, mass, end, aim.at_least))
-        thresholds = level_thresholds(scores, weight, mass, self.levels, aim.at_least, self.step)
+        thresholds = level_thresholds(
+            scores, weight, mass, self.levels, aim.at_least, self.step_width
+        )
         return torch.where(mass > 0, thresholds.double(), self.moving.thresholds[:, 0])
 
     def _on_host(self, scores: np.ndarray, place: np.ndarray, weight: np.ndarray) -> Tensor:
@@ -171,9 +173,9 @@ class Keeper(nn.Module):
         levels = self.levels.numpy()
         # one end of the rows matters, and where it was is nearly where it is
         if aim.at_least:
-            end, share = scores < thresholds.max() + self.step, 1 - levels.min()
+            end, share = scores < thresholds.max() + self.step_width, 1 - levels.min()
         else:
-            end, share = scores > thresholds.min() - self.step, levels.max()
+            end, share = scores > thresholds.min() - self.step_width, levels.max()
         end &= weight > 0
         some = np.flatnonzero(end)
         part = weight[some].astype(np.float64)
@@ -181,7 +183,7 @@ class Keeper(nn.Module):
             scores, weight = scores[some], part
         else:
             weight = weight.astype(np.float64)
-        at_levels = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step)
+        at_levels = level_thresholds(scores, weight, mass, levels, aim.at_least, self.step_width)
         return torch.from_numpy(at_levels.astype(np.float64))
 
     def _best(self, rows: TrackedRows, exchange: Exchange | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -189,7 +191,7 @@ class Keeper(nn.Module):
             rows = TrackedRows(*exchange.rows(*rows))
         moving, like = self.moving, self.moving.thresholds
         if moving.slots == 1:
-            settled = best_threshold(self.lowered, *rows, self.step)
+            settled = best_threshold(self.lowered, *rows, self.step_width)
             return settled.threshold.view(1, 1), settled.binds, settled.broken
         if torch.compiler.is_compiling():
             raise KindError("several thresholds are searched on the host: do not compile this loss")
@@ -199,9 +201,9 @@ class Keeper(nn.Module):
             return like, self.binds, self.broken
         if isinstance(moving, Thresholds):
             slot = np.repeat(moving.slot, 2)
-            several = search_slots(self.lowered, slot, scores, place, weight, self.step)
+            several = search_slots(self.lowered, slot, scores, place, weight, self.step_width)
         else:
             start = like[0].cpu().numpy()
-            several = search_shifts(self.lowered, scores, place, weight, start, self.step)
+            several = search_shifts(self.lowered, scores, place, weight, start, self.step_width)
         new, binds, broken = (torch.as_tensor(x, device=like.device) for x in several)
         return new.view(1, -1), binds, broken

@@ -42,7 +42,7 @@ from setpoint.expressions.node import ATOM
 from setpoint.expressions.rows.columns import ABSOLUTE_ERROR
 from setpoint.expressions.rows.row_events import BIN
 from setpoint.goals import Goal
-from setpoint.methods.confusion.goal_over_cells import SignedExpression, _wanted
+from setpoint.methods.confusion.goal_over_cells import SignedExpression, signed_expressions
 from setpoint.methods.regression.strata import (
     ABSOLUTE,
     FIRST,
@@ -209,7 +209,7 @@ class ErrorGoal(nn.Module):
 
     Attributes
     ----------
-    wanted : list of Wanted
+    wanted : list of SignedExpression
         What is to be made small: the objective, then each constraint.
     slices : list of (start, stop, sign)
         The weights of each adversary, and which end it seeks.
@@ -232,7 +232,7 @@ class ErrorGoal(nn.Module):
         self.bounds: list[float] = []  #: |bound| of each constraint; 0 where it is no number
         for constraint in goal.constraints:
             left, right = (side.expand(domain) for side in constraint.sides)
-            parts = _wanted(Constraint(left, constraint.op, right))
+            parts = signed_expressions(Constraint(left, constraint.op, right))
             texts = self._texts(constraint, len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
             self.bounds += [abs(constraint.number or 0.0)] * len(parts)

@@ -21,7 +21,7 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint.expressions import Columns, Label, Task
 from setpoint.expressions.rows.row_events import Event
-from setpoint.methods.confusion.batch import _codes, _tensor
+from setpoint.methods.confusion.batch import as_tensor, group_codes
 
 WEIGHT, ABSOLUTE, SQUARED, FIRST, SECOND = range(5)  #: the rows of the table of sums
 SUMS = 5  #: their number
@@ -124,7 +124,7 @@ def take_errors(strata: Strata, outputs: Tensor, target: Any, weight: Any, group
     if not isinstance(outputs, Tensor) or not outputs.is_floating_point():
         kind = outputs.dtype if isinstance(outputs, Tensor) else type(outputs).__name__
         raise KindError(f"predictions must be a tensor of floats; got {kind}")
-    y = _tensor(target, "target", outputs)
+    y = as_tensor(target, "target", outputs)
     flat = outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
     if not flat or y.numel() != outputs.numel() or y.shape[:1] != outputs.shape[:1]:
         raise DataError(
@@ -139,7 +139,7 @@ def take_errors(strata: Strata, outputs: Tensor, target: Any, weight: Any, group
     z = outputs.detach().reshape(-1)
     z = z if z.dtype in (torch.float32, torch.float64) else z.float()
     if weight is not None:
-        weight = _tensor(weight, "weight", outputs).to(z.dtype)
+        weight = as_tensor(weight, "weight", outputs).to(z.dtype)
         if weight.shape != (n,):
             raise DataError(f"weight must have shape ({n},); got {tuple(weight.shape)}")
     stratum = _stratum(strata, y, group, n, outputs)
@@ -153,7 +153,7 @@ def _stratum(strata: Strata, y: Tensor, group: Any, n: int, like: Tensor) -> Ten
     edges = torch.tensor(strata.task.edges or (), dtype=y.dtype, device=y.device)
     place = torch.bucketize(y, edges, right=True)
     if strata.task.groups:
-        place = _codes(strata, group, n, like) * strata.bins + place  # type: ignore[arg-type]
+        place = group_codes(strata, group, n, like) * strata.bins + place  # type: ignore[arg-type]
     return place
 
 

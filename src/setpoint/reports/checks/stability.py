@@ -10,7 +10,6 @@ import numpy as np
 from setpoint._core.errors import DataError
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
-from setpoint.goals import lower
 from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
 from setpoint.reports.checks.column_samples import chance
 from setpoint.reports.report_inputs import ScoredRows
@@ -66,10 +65,10 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     code, title = "SP105", "A threshold that stays where it is"
     if not rule.point.along_scores:
         return Check(code, title, NOT_APPLICABLE, "The rule is not a single threshold.")
-    if lower(rule.goal).objective.needs() <= {"scores"} and not rule.goal.constraints:
+    if rule.goal.lowered.objective.needs() <= {"scores"} and not rule.goal.constraints:
         return Check(code, title, NOT_APPLICABLE, "The goal judges the ranking, not a threshold.")
     columns = scored.decided_by(rule)
-    problem = GoalOnRows.ground(lower(rule.goal), columns)
+    problem = GoalOnRows.ground(rule.goal.lowered, columns)
     value = problem.judge(columns).value
     folds = None if scored.fold is None else np.asarray(scored.fold)
     parts = _left_out(folds) if folds is not None else _drawn(columns.size, seed)

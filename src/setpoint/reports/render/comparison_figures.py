@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.reports.render.svg import BLUE, INK, QUIET, VERMILION, beside, drawn, shares, short
+from setpoint.reports.render.palette import BLUE, INK, QUIET, VERMILION
+from setpoint.reports.render.svg import beside, drawn, shares, short
 from setpoint.reports.sections.confusion import (
     CLASSES,
     MulticlassConfusion,

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from setpoint.reports.checks.check_record import LOOK
-from setpoint.reports.render.page import count, figure, share, span
+from setpoint.reports.render.page import count, share, shown_number, span
 from setpoint.reports.report_content import ReportContent
 from setpoint.reports.wording import labelled, signed
 
@@ -88,7 +88,9 @@ def _figures(report: ReportContent) -> list[str]:
         return []
     where = "rows never used before" if report.fresh else "rows that also chose the rule"
     table = ["| figure | value | 95% interval |", "|---|---|---|"]
-    table += [f"| {_safe(i.name)} | {figure(i.value)} | {span(i)} |" for i in report.key_figures]
+    table += [
+        f"| {_safe(i.name)} | {shown_number(i.value)} | {span(i)} |" for i in report.key_figures
+    ]
     return [f"## Figures on {where} ({_safe(report.main)})", "\n".join(table)]
 
 

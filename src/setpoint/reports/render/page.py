@@ -15,6 +15,7 @@ from setpoint.reports.render.comparison_figures import (
     groups_figure,
     options_figure,
 )
+from setpoint.reports.render.palette import css_variables
 from setpoint.reports.render.score_figures import (
     calibration_figure,
     distribution_figure,
@@ -29,7 +30,7 @@ from setpoint.reports.sections.summaries import PlanSummary
 from setpoint.reports.wording import labelled, percent, signed
 
 _FOLDER = resources.files("setpoint.reports.render") / "templates"
-DRAWN_GROUPS = 2  #: group columns that get a figure; all have a table
+DRAWN_GROUPS = 2  #: group columns that get a drawing; all have a table
 DRAWN_NEEDS = 3  #: limits whose provable bound is drawn; all have a sentence
 
 #: outcome -> (class of the style sheet, what is drawn beside it)
@@ -46,13 +47,14 @@ def page_of(report: ReportContent) -> str:
     """The HTML of a report; every text in it is escaped."""
     from markupsafe import Markup
 
-    drawings = {key: [Markup(svg) for svg in svgs] for key, svgs in figures_of(report).items()}
+    style = _FOLDER.joinpath("page.css").read_text(encoding="utf-8")
+    drawings = {key: [Markup(svg) for svg in svgs] for key, svgs in drawings_of(report).items()}
     return _template().render(
         r=report,
         drawn=drawings,
-        style=Markup(_FOLDER.joinpath("page.css").read_text(encoding="utf-8")),
+        style=Markup(f"{css_variables()}\n{style}"),
         tone=TONES[report.verdict.status],
-        told=interval_kinds(report),
+        intervals=interval_kinds(report),
         pages=sections(report),
     )
 
@@ -71,44 +73,50 @@ def _template() -> Any:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        figure=figure, share=share, count=count, signed=signed, span=span, part=part, at=number,
+        at=number,
+        count=count,
         labelled=labelled,
-    )  # fmt: skip
+        number=shown_number,
+        part=part,
+        share=share,
+        signed=signed,
+        span=span,
+    )
     return environment.get_template("page.html.j2")
 
 
-def figures_of(report: ReportContent) -> dict[str, list[str]]:
-    """Every figure of a report by section, as SVG."""
+def drawings_of(report: ReportContent) -> dict[str, list[str]]:
+    """Every drawing of a report by section, as SVG."""
     main = report.main or ""
-    figures: dict[str, list[str]] = {}
+    drawings: dict[str, list[str]] = {}
     if report.tradeoff:
         trade = report.tradeoff
-        figures["tradeoff"] = [
+        drawings["tradeoff"] = [
             tradeoff_figure(f"trade{i}", panel, trade.objective, main)
             for i, panel in enumerate(trade.panels)
         ]
     if report.curves:
-        figures["curves"] = [
+        drawings["curves"] = [
             pr_figure("pr", report.curves, _point(report.confusion, "recall", "precision"), main),
             roc_figure("roc", report.curves.roc, _point(report.confusion, "fpr", "recall"), main),
         ]
     if report.confusion and not isinstance(report.confusion, BinaryConfusion):
-        figures["classes"] = [classes_figure("classes", report.confusion)]
+        drawings["classes"] = [classes_figure("classes", report.confusion)]
     if report.distribution:
-        figures["spread"] = [distribution_figure("spread", report.distribution, report.task.named)]
+        drawings["spread"] = [distribution_figure("spread", report.distribution, report.task.named)]
     if report.calibration:
-        figures["calibration"] = [calibration_figure("calibration", report.calibration)]
-    figures["groups"] = [
+        drawings["calibration"] = [calibration_figure("calibration", report.calibration)]
+    drawings["groups"] = [
         groups_figure(f"group{i}", table) for i, table in enumerate(report.groups[:DRAWN_GROUPS])
     ]
     if report.comparison and report.comparison.differences:
-        figures["comparison"] = [comparison_figure("compare", report.comparison, report.objective)]
+        drawings["comparison"] = [comparison_figure("compare", report.comparison, report.objective)]
     if report.plan:
-        figures["plan"] = plan_figures(report.plan)
-    return figures
+        drawings["plan"] = plan_drawings(report.plan)
+    return drawings
 
 
-def plan_figures(plan: PlanSummary) -> list[str]:
+def plan_drawings(plan: PlanSummary) -> list[str]:
     """What more labels would buy, and what they would prove."""
     options = [options_figure("options", plan)] if plan.options else []
     needs = [need for need in plan.needs if need.bounds][:DRAWN_NEEDS]
@@ -158,13 +166,13 @@ def sections(report: ReportContent) -> list[tuple[str, str]]:
 # --- words for numbers -----------------------------------------------------------------------
 
 
-def figure(x: Any) -> str:
+def shown_number(x: Any) -> str:
     """A number of a table: three decimals, or what is needed for a small one.
 
     Examples
     --------
-    >>> figure(0.79268), figure(0.00123), figure(None), figure("inf"), figure(1234.5)
-    ('0.793', '0.00123', '–', 'none', '1,234')
+    >>> [shown_number(x) for x in (0.79268, 0.00123, None, "inf", 1234.5)]
+    ['0.793', '0.00123', '–', 'none', '1,234']
     """
     value = number(x)
     if value != value:
@@ -180,7 +188,7 @@ def span(item: KeyFigure | ShareOfRows) -> str:
     """The interval of a figure."""
     if item.low is None and item.high is None:
         return "–"
-    return f"{figure(item.low)} to {figure(item.high)}"
+    return f"{shown_number(item.low)} to {shown_number(item.high)}"
 
 
 def share(x: Any) -> str:

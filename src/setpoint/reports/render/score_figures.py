@@ -10,20 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.reports.render.svg import (
+from setpoint.reports.render.palette import (
     BLUE,
     GREEN,
     INK,
     ORANGE,
     PURPLE,
     QUIET,
+    SHADE,
     SKY,
     VERMILION,
-    beside,
-    drawn,
-    shares,
-    short,
 )
+from setpoint.reports.render.svg import beside, drawn, shares, short
 from setpoint.reports.sections.score_distribution import Reliability, ScoreDistribution
 from setpoint.reports.sections.threshold_curves import RocBand, ThresholdCurves
 from setpoint.reports.sections.tradeoff import ContenderPoint, RulePoint, TradeoffPanel
@@ -88,7 +86,7 @@ def _shade(axes: Any, panel: TradeoffPanel) -> None:
         return
     low, high = axes.get_xlim()
     ends = (low, panel.bound) if panel.op == ">=" else (panel.bound, high)
-    axes.axvspan(*ends, color="#8a97a3", alpha=0.13, lw=0, zorder=0)
+    axes.axvspan(*ends, color=SHADE, alpha=0.13, lw=0, zorder=0)
     axes.set_xlim(low, high)
 
 

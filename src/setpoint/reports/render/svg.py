@@ -12,16 +12,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-# Okabe & Ito's colours, told apart with any colour vision; text and lines in grey-blue
-BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#e69f00",
-    "#a4487e",
-    "#56b4e9",
-)
-INK, QUIET, GRID = "#1c2733", "#5b6875", "#dde3e8"
+from setpoint.reports.render.palette import GRID, INK, QUIET
 
 _STYLE: Any = {
     "svg.fonttype": "none",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from setpoint.reports.render.page import count, figure, span
+from setpoint.reports.render.page import count, shown_number, span
 from setpoint.reports.report_content import ReportContent
 from setpoint.reports.sections.summaries import ComparisonSummary
 from setpoint.reports.wording import labelled, signed
@@ -45,7 +45,7 @@ def _figures(report: ReportContent) -> list[str]:
     if not report.key_figures:
         return []
     where = f"on {report.main} rows" + (", never used before" if report.fresh else "")
-    figures = [f"{i.name} {figure(i.value)} [{span(i)}]" for i in report.key_figures]
+    figures = [f"{i.name} {shown_number(i.value)} [{span(i)}]" for i in report.key_figures]
     return [*figures, where]
 
 
@@ -53,7 +53,7 @@ def _contenders(comparison: ComparisonSummary) -> list[str]:
     differences = {d.name: d for d in comparison.differences}
     lines = []
     for contender in comparison.contenders:
-        words = f"{contender.name}: {figure(contender.value)}"
+        words = f"{contender.name}: {shown_number(contender.value)}"
         if contender.name in differences:
             d = differences[contender.name]
             words += f" (difference {d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"

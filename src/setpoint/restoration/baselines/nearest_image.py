@@ -65,7 +65,7 @@ def nearest(
             rate=unknowns_rate,
         )
     elif start is not None:
-        search = _Blind(task, bank, min(fitted, len(bank)))
+        search = PerImageSearch(task=task, bank=bank, chunk=chunk, fitted=min(fitted, len(bank)))
         which, unknowns = search.run(start, rounds, fit_steps, unknowns_rate)
     else:
         which, unknowns = distances(task, bank, chunk).argmin(1), None
@@ -188,18 +188,30 @@ def _checked(training: Tensor | None, task: RestorationTask, chunk: int) -> Tens
 
 
 @dataclass(frozen=True)
-class _Blind:
-    """Pairs of a training image and unknowns."""
+class PerImageSearch:
+    """Search for the best pair of a training image and unknowns, for each measurement its own.
+
+    Attributes
+    ----------
+    task : RestorationTask
+    bank : torch.Tensor
+        (N, *shape), the training images.
+    chunk : int
+        Training images measured at a time.
+    fitted : int
+        Candidates of a measurement whose unknowns are fitted.
+    """
 
     task: RestorationTask
     bank: Tensor
+    chunk: int
     fitted: int
 
     def run(self, start: Tensor, rounds: int, steps: int, rate: float) -> tuple[Tensor, Tensor]:
         """The index (B,) and the unknowns (B, n) of the best pair, from unknowns (B, n) on."""
         task, batch = self.task, len(self.task.y)
         ranked = min(_RANKED, len(self.bank))
-        short = distances(task, self.bank, 2048, start).topk(ranked, largest=False).indices
+        short = distances(task, self.bank, self.chunk, start).topk(ranked, largest=False).indices
         tried = short[:, : self.fitted]
         unknowns = start
         which = least = None

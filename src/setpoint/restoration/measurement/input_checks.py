@@ -42,7 +42,7 @@ def check(y: Any, operator: Any, prior: Any, noise: Any = None) -> None:
         One sentence that names the value and the way out.
     """
     y = read_measurement(y)
-    low, high = read_prior(prior)
+    low, high = prior_range(prior)
     as_noise(noise, (low, high) if math.isfinite(high - low) else (0.0, 1.0))
     if not callable(operator) or isinstance(operator, type):
         raise KindError(
@@ -126,7 +126,7 @@ def _check_range(operator: Any, low: float, high: float) -> None:
         )
 
 
-def read_prior(prior: Any) -> tuple[float, float]:
+def prior_range(prior: Any) -> tuple[float, float]:
     """The declared range of a prior, or a sentence where it is none."""
     lacking = [name for name in ("shape", "seed_shape", "range") if not hasattr(prior, name)]
     if isinstance(prior, type) or not callable(prior) or lacking:

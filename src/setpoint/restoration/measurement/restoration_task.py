@@ -37,7 +37,7 @@ class RestorationTask:
         The law of the noise in y; None where it is unknown.
     seed : int
         Of all that is drawn.
-    watch : Watch
+    watch : IterateHistory
         To be told every iterate.
     """
 

@@ -21,7 +21,7 @@ from setpoint.restoration.priors.prior import column
 LOOK = 20
 
 #: Share of the steps for which the unknowns of a blind operator stay at their start.
-HELD = 0.2
+FIXED_SHARE = 0.2
 
 #: f(rows v, images, residuals) -> (N,)
 Objective = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -70,7 +70,7 @@ def descend(
 
     Parameters
     ----------
-    search : Search
+    search : SeedSearch
         What the rows mean.
     rows : torch.Tensor
         (N, n) the start.
@@ -101,7 +101,7 @@ def descend(
     interrupted = False
     try:
         for step in range(iterations):
-            search.held = step < HELD * iterations
+            search.unknowns_fixed = step < FIXED_SHARE * iterations
             image = search.image(v)
             residual = search.residual(v, image, index)
             loss = objective(v, image, residual)
@@ -122,7 +122,7 @@ def descend(
         if choice.kept is None:
             raise
         interrupted = True
-    search.held = False
+    search.unknowns_fixed = False
     assert choice.kept is not None
     choice.kept.interrupted = interrupted
     return choice.kept
@@ -133,7 +133,7 @@ class IterateChoice:
 
     Parameters
     ----------
-    search : Search
+    search : SeedSearch
         What the rows mean.
     stopping : WindowedVariance or None
         ES-WMV, or the least objective.

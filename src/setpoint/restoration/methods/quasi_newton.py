@@ -19,7 +19,7 @@ from setpoint.restoration.methods.seed_search import SeedSearch
 from setpoint.solvers.batched import BatchedResult, solve_batched
 
 #: Share of the steps for which the unknowns of a blind operator stay at their start.
-HELD = 0.3
+FIXED_SHARE = 0.3
 
 #: f(rows v, images, residuals, row numbers) -> (N,)
 Objective = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -91,7 +91,7 @@ def quasi_newton(
 
     Parameters
     ----------
-    search : Search
+    search : SeedSearch
         What the rows mean.
     start : torch.Tensor
         (N, n).
@@ -145,18 +145,18 @@ def quasi_newton(
     try:
         if search.task.forward.per_image:
             # the image is brought near y before the kernel may follow it
-            search.held = True
-            start = solved(start, HELD).x
-            search.held = False
+            search.unknowns_fixed = True
+            start = solved(start, FIXED_SHARE).x
+            search.unknowns_fixed = False
         result = solved(start, 1.0)
-        found, settled = result.x, result.success
+        points, settled = result.x, result.success
     except KeyboardInterrupt:
         if calls.rows is None:
             raise
-        found, interrupted = calls.rows, True
-        settled = torch.zeros(len(found), dtype=torch.bool, device=found.device)
-    search.held = False
+        points, interrupted = calls.rows, True
+        settled = torch.zeros(len(points), dtype=torch.bool, device=points.device)
+    search.unknowns_fixed = False
     with torch.no_grad():
-        images = search.image(found, rows)
-        residual = search.residual(found, images, rows)
-    return QuasiNewtonResult(found, images, residual, calls.number, settled, interrupted)
+        images = search.image(points, rows)
+        residual = search.residual(points, images, rows)
+    return QuasiNewtonResult(points, images, residual, calls.number, settled, interrupted)

@@ -84,7 +84,7 @@ class SeedSearch:
         self.task, self.copies, self.shell = task, copies, shell
         self.batch = len(task.y)
         self.free = self.dimension = math.prod(task.prior.seed_shape)
-        self.held = False  # whether unknowns stay where they are
+        self.unknowns_fixed = False  # whether unknowns stay where they are
         self.own: Tensor | None = None  # unknowns that all rows share, (1, n)
         self.like = task.y.real
 
@@ -140,7 +140,7 @@ class SeedSearch:
         if not self.task.forward.per_image:
             return self.own
         unknowns = v[:, self.free :] * UNIT
-        return unknowns.detach() if self.held else unknowns
+        return unknowns.detach() if self.unknowns_fixed else unknowns
 
     def image(self, v: Tensor, rows: Tensor | None = None) -> Tensor:
         """The images of rows, (N, *shape); ``rows`` says which ones v holds."""

@@ -15,7 +15,7 @@ from setpoint._core.words import nearest
 from setpoint.restoration.priors.diffusers_folder import is_folder, read_folder
 from setpoint.restoration.priors.diffusion import DiffusionPrior
 from setpoint.restoration.priors.flow import FlowPrior
-from setpoint.restoration.priors.prior_file import read_card, read_prior
+from setpoint.restoration.priors.prior_file import read_card, read_prior_file
 
 _FOLDER: Traversable = resources.files("setpoint.restoration.priors") / "weights"
 _ENDING = ".safetensors"
@@ -51,12 +51,12 @@ def load_prior(
     _check(name, dtype)
     if isinstance(name, str) and name in BUNDLED:
         with resources.as_file(_bundled(name)) as path:
-            return read_prior(path, device=device, dtype=dtype)
+            return read_prior_file(path, device=device, dtype=dtype)
     path = Path(name)
     if is_folder(path):
         return read_folder(path, device=device, dtype=dtype)
     if path.is_file():
-        return read_prior(path, device=device, dtype=dtype)
+        return read_prior_file(path, device=device, dtype=dtype)
     if path.is_dir():
         raise FileError(
             f'the folder "{path}" holds no diffusers model: it needs config.json, or '

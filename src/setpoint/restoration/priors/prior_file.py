@@ -80,7 +80,7 @@ def save_prior(
     return write_bytes(path, save(halves, metadata=words))
 
 
-def read_prior(
+def read_prior_file(
     path: str | os.PathLike[str],
     *,
     device: str | torch.device = "cpu",

@@ -113,7 +113,7 @@ def search(
         The flow to begin with, of as many.
     estimate : callable or None
         What refines it.
-    watch : Watch
+    watch : IterateHistory
         Is told every iterate.
     """
     best, stop = BestFrames(motion=motion), WindowedVariance(plan.window, plan.patience)

@@ -6,10 +6,8 @@
 
 with *batches*, where f and v are means over them: steps of Adam on one batch after another, prices
 that follow (:mod:`setpoint.solvers.augmented.minibatch_epochs`); without: rounds of L-BFGS-B with
-exact
-values (:mod:`setpoint.solvers.augmented.exact_rounds`), for a smooth problem of too many
-variables or
-constraints for a quadratic program in each step.
+exact values (:mod:`setpoint.solvers.augmented.exact_rounds`), for a smooth problem of too many
+variables or constraints for a quadratic program in each step.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ from setpoint.solvers.augmented.mean_functions import (
     Values,
 )
 from setpoint.solvers.augmented.minibatch_epochs import Epochs, Feed
+from setpoint.solvers.augmented.penalty_weight import START
 from setpoint.solvers.first_order import FirstOrder
 from setpoint.solvers.result import Multipliers, Result, SolverProgress
 from setpoint.solvers.sqp.functions import Functions
@@ -122,9 +121,11 @@ class AugmentedLagrangian:
         Batches of an epoch; all of them by default, 100 where batches is a
         callable.
     rho : float
-        ρ, as a multiple of the natural one (:mod:`setpoint.solvers.augmented.penalty_weight`).
-    growth : float
-        By what ρ grows where a violation does not fall.
+        ρ at the start, as a multiple of the natural one
+        (:mod:`setpoint.solvers.augmented.penalty_weight`).
+    growth : float, optional
+        By what ρ grows where a violation does not fall: 10 with exact values, 2 over batches by
+        default.
     clip : float
         Largest norm of a gradient.
     every : int
@@ -140,7 +141,7 @@ class AugmentedLagrangian:
     optimiser: str = "adam"
     epochs: int = 50
     steps: int | None = None
-    rho: float = 10.0
+    rho: float = START
     growth: float | None = None
     clip: float = math.inf
     every: int = 1
@@ -296,7 +297,7 @@ def _concluded(run: Epochs | Rounds, state: dict[str, Any], why: str) -> Augment
     feasible = best["worst"] <= run.feasibility
     run.ended |= optimal and feasible
     paid, count = balance.paid.double().cpu().numpy(), int((~run.equal).sum())
-    low, high = (side.numpy() for side in balance.held())
+    low, high = (side.numpy() for side in balance.bound_forces())
     return Augmented(
         x=best["x"],
         fun=best["f"],

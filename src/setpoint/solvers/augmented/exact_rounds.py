@@ -35,14 +35,12 @@ from setpoint.solvers.augmented.mean_functions import (
     flat,
     gradients,
 )
-from setpoint.solvers.augmented.penalty_weight import natural
+from setpoint.solvers.augmented.penalty_weight import EXACT_GROWTH, natural
 from setpoint.solvers.box_projection import project
 
 if TYPE_CHECKING:
     from setpoint.solvers.augmented.augmented_lagrangian import AugmentedLagrangian
 
-GROWTH = 10.0  #: of ρ, where none is asked for
-HALF = 0.5  #: share of a violation that may be left after a round
 FIRST = 0.1  #: ω of the first round, a share of ‖∇f‖
 STEPS = 1000  #: of L-BFGS-B in a round
 RADIUS = 1e12  #: of λ
@@ -50,7 +48,6 @@ FAR = 1e12  #: below which an objective is taken to have no least value
 POLISH = 20  #: Newton steps on the gradient where values no longer tell: two or three are usual
 NEAR = 1e-4  #: how far such steps may lead, relative to x: beyond it they sought another zero
 SAME = 1e-9  #: a difference of objectives this small is none
-CAP = 1e10  #: as much as ρ may grow in all: beyond it rounding rules
 
 
 class Rounds:
@@ -117,7 +114,7 @@ class Rounds:
         self.ended = residual <= limit and left <= self.feasibility
         # with something left of a constraint ρ grows, and the next round has something to do
         rest = int(minimum.nit) == 0 and self.omega <= self.least and left <= self.feasibility
-        grown = bool((self.rho > CAP * self.first).any())
+        grown = bool((self.rho > EXACT_GROWTH.cap * self.first).any())
         self.stuck = not self.ended and (rest or grown)
         self.omega = max(self.omega / 10, self.least)
 
@@ -175,8 +172,8 @@ class Rounds:
         left = torch.where(self.equal, at.v.abs(), torch.maximum(at.v, -self.paid / self.rho).abs())
         paid = self.paid + self.rho * at.v
         self.paid = torch.where(self.equal, paid, paid.clamp(min=0)).clamp(-RADIUS, RADIUS)
-        worse = (left > HALF * self.before) & (left > self.feasibility)
-        self.rho = torch.where(worse, self.rho * (self.solver.growth or GROWTH), self.rho)
+        worse = (left > EXACT_GROWTH.share * self.before) & (left > self.feasibility)
+        self.rho = torch.where(worse, self.rho * EXACT_GROWTH.step(self.solver.growth), self.rho)
         self.before = left
         return float(left.max()) if len(left) else 0.0
 

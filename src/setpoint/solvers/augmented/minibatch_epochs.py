@@ -43,7 +43,7 @@ from setpoint.solvers.augmented.mean_functions import (
     flat,
     gradients,
 )
-from setpoint.solvers.augmented.penalty_weight import natural
+from setpoint.solvers.augmented.penalty_weight import NOISY_CHECKS, NOISY_GROWTH, natural
 from setpoint.solvers.box_projection import project, started
 from setpoint.solvers.kkt import DIRECT, ENTRIES
 
@@ -71,9 +71,9 @@ def restored(
 
     Parameters
     ----------
-    whole : Whole
+    whole : MeanFunctions
     parts : sequence of torch.Tensor
-    at : Reading
+    at : MeanReading
         At the parts.
     slack : float
         Within which a constraint that is kept takes part.
@@ -110,10 +110,6 @@ def _shortest(slopes: Tensor, v: Tensor, equal: Tensor) -> Tensor:
 
 SEEN = 0.1  #: a, the share of v̂ that a batch renews at first
 LEAST = 1e-3  #: a, at the least
-GROWTH = 2.0  #: of ρ, where none is asked for
-GROWTHS = 10  #: times in a run that ρ may grow
-NEARER = 0.7  #: share of the violation that may be left after a tenth of the run
-CAP = 100.0  #: as much as ρ may grow in all
 RETURNS = 3  #: steps of the shortest way back, in the end
 EXACT = 1e-9  #: a violation that calls for no more of them
 RENEWALS = 50  #: of λ in a run, while the rate is at its full
@@ -135,7 +131,9 @@ class Feed:
     """
 
     def __init__(self, batches: Any, steps: int | None, seed: int) -> None:
-        self.given, self.steps, self.seed = batches, steps, seed
+        self.batches = batches
+        self.steps = steps
+        self.seed = seed
         if callable(batches):
             self.steps = steps or 100
             self.whole: Iterable[Any] = [batches() for _ in range(self.steps)]
@@ -156,13 +154,13 @@ class Feed:
 
     def epoch(self, number: int) -> Iterator[Any]:
         """The batches of an epoch."""
-        if callable(self.given):
-            return (self.given() for _ in range(self.steps or 0))
-        if isinstance(self.given, list | tuple):
+        if callable(self.batches):
+            return (self.batches() for _ in range(self.steps or 0))
+        if isinstance(self.batches, list | tuple):
             rng = torch.Generator().manual_seed(self.seed + number)
-            order = torch.randperm(len(self.given), generator=rng).tolist()
-            return islice((self.given[k] for k in order), self.steps)
-        return islice(iter(self.given), self.steps)
+            order = torch.randperm(len(self.batches), generator=rng).tolist()
+            return islice((self.batches[k] for k in order), self.steps)
+        return islice(iter(self.batches), self.steps)
 
 
 def _sized(batches: Any) -> bool:
@@ -241,11 +239,14 @@ class Epochs:
         at = self.whole.read(self.mean, when)
         self.offer(at, self.mean)
         self.offer(self.whole.read(self.leaves, when), self.leaves)
-        if self.step * GROWTHS < self.asked * self.total:
+        if self.step * NOISY_CHECKS < self.asked * self.total:
             return  # not yet time to ask whether they come nearer
-        self.asked, growth = self.asked + 1, self.solver.growth or GROWTH
-        if at.worst > max(self.feasibility, NEARER * self.before) and self.grown < CAP:
-            self.rho, self.grown = self.rho * growth, self.grown * growth
+        self.asked += 1
+        allowed = max(self.feasibility, NOISY_GROWTH.share * self.before)
+        if at.worst > allowed and self.grown < NOISY_GROWTH.cap:
+            growth = NOISY_GROWTH.step(self.solver.growth)
+            self.rho = self.rho * growth
+            self.grown *= growth
         self.before = at.worst
 
     def finish(self) -> None:

@@ -1,15 +1,23 @@
-"""The natural weight of a penalty: curvature of the objective over that of the penalty.
+"""The weight ρ of the quadratic penalty: its natural scale, where it starts and how it grows.
 
-    ρⱼ = h / ‖∇vⱼ‖²,      h = max(‖∇f(x + d) − ∇f(x)‖ / ‖d‖,  ‖∇f(x)‖ / reach)
+    natural ρⱼ = h / ‖∇vⱼ‖²,      h = max(‖∇f(x + d) − ∇f(x)‖ / ‖d‖,  ‖∇f(x)‖ / reach)
 
-Then ½ρⱼvⱼ² bends as much as f does, whatever the units of f, of v and of x, and λ is found in a few
-rounds. The second term is for an f that does not bend: reach is how far x may go in the run.
+At it ½ρⱼvⱼ² bends as much as f does, whatever the units of f, of v and of x, and λ is found in a
+few rounds. The second term is for an f that does not bend: reach is how far x may go in the run.
+ρ starts at ``START`` times the natural weight and grows by a :class:`PenaltyGrowth`, one for exact
+values and a gentler one for batches. (The weights μ of the exact penalty are options of
+:class:`setpoint.solvers.exact_penalty.ExactPenalty`: they start low and grow slowly on purpose.)
+
+References
+----------
+Birgin, Martínez, Practical Augmented Lagrangian Methods, 2014, chapter 4 (growth where a violation
+has not fallen by a share).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import torch
@@ -17,6 +25,41 @@ from torch import Tensor
 
 from setpoint.solvers.augmented.mean_functions import MeanFunctions
 from setpoint.solvers.box_projection import project
+
+START = 10.0  #: times the natural weight, where a run starts
+
+
+@dataclass(frozen=True)
+class PenaltyGrowth:
+    """How ρ grows in a run.
+
+    Attributes
+    ----------
+    factor : float
+        By what ρ grows at a time, where the solver's ``growth`` does not say.
+    share : float
+        Share of a violation that may be left since the last check; ρ grows where more is.
+    cap : float
+        Times its start beyond which ρ does not grow any further.
+    """
+
+    factor: float
+    share: float
+    cap: float
+
+    def step(self, growth: float | None) -> float:
+        """The factor, unless the solver's ``growth`` says another."""
+        return self.factor if growth is None else growth
+
+
+# Exact values: factor and share as in Birgin and Martínez. No noise holds ρ back, but rounding:
+# beyond the cap it rules.
+EXACT_GROWTH = PenaltyGrowth(factor=10.0, share=0.5, cap=1e10)
+
+# Batches: a step pays λ + ρ v̂, so ρ multiplies the noise of v̂. It therefore grows by little at a
+# time and not far, and a violation that is seen through noise may fall more slowly.
+NOISY_GROWTH = PenaltyGrowth(factor=2.0, share=0.7, cap=100.0)
+NOISY_CHECKS = 10  #: times in a run over batches that ρ may grow
 
 SAMPLE = 8  #: batches that are asked
 ONE_BY_ONE = 64  #: constraints up to which each is measured; more are taken as alike

@@ -80,8 +80,8 @@ class BatchedFunctions:
             shaped = leaf.reshape(len(x), *self.shape)
             f = _column(self.objective(shaped, *self.data), x, "objective", (len(x),))
             sides = [
-                _column(given(shaped, *self.data), x, name, (len(x), -1))
-                for given, name in self._sides()
+                _column(side(shaped, *self.data), x, name, (len(x), -1))
+                for side, name in self._sides()
             ]
             v = torch.cat(sides, dim=1) if sides else leaf.new_zeros(len(x), 0)
         return Values(leaf, f, v)
@@ -91,10 +91,10 @@ class BatchedFunctions:
         shaped = x.reshape(len(x), *self.shape)
         counts = [0, 0]
         with torch.no_grad():
-            for k, given in enumerate((self.inequalities, self.equalities)):
-                if given is not None:
+            for k, side in enumerate((self.inequalities, self.equalities)):
+                if side is not None:
                     name = ("inequalities", "equalities")[k]
-                    column = _column(given(shaped, *self.data), x, name, (len(x), -1))
+                    column = _column(side(shaped, *self.data), x, name, (len(x), -1))
                     counts[k] = column.shape[1]
         return replace(self, counts=(counts[0], counts[1]))
 
@@ -104,8 +104,8 @@ class BatchedFunctions:
         return torch.tensor(marks, dtype=torch.bool, device=like.device)
 
     def _sides(self) -> Sequence[tuple[Callable[..., Tensor], str]]:
-        given = ((self.inequalities, "inequalities"), (self.equalities, "equalities"))
-        return [(f, name) for f, name in given if f is not None]
+        sides = ((self.inequalities, "inequalities"), (self.equalities, "equalities"))
+        return [(side, name) for side, name in sides if side is not None]
 
 
 def _pull(total: Tensor, x: Tensor, *, keep: bool) -> Tensor:
@@ -146,50 +146,8 @@ def folded(constraints: Callable[..., Tensor]) -> Callable[..., Tensor]:
     tensor([0.0000, 3.5355])
     """
 
-    def one(*given: Tensor) -> Tensor:
-        sides = constraints(*given).flatten(1)
+    def one(*arguments: Tensor) -> Tensor:
+        sides = constraints(*arguments).flatten(1)
         return torch.linalg.vector_norm(sides.clamp_min(0), dim=1) / math.sqrt(sides.shape[1])
 
     return one
-
-
-# The merit of a point: what the line search descends.
-#
-#     φ(x; μ) = μ f(x) + V(x),    V = Σ max(cᵢ, 0) + Σ |eⱼ|
-#
-# and its model along a step s: φ̃(s) = μ (f + g's) + Σ max(c + J s, 0) + Σ |e + J s|. All rows at
-# once: f (B,), v = (c, e) (B, p), ``equal`` (p,) says which sides are equalities.
-
-
-def broken(v: Tensor, equal: Tensor) -> Tensor:
-    """(B, p) by how much each side is broken: max(c, 0), |e|."""
-    return torch.where(equal, v.abs(), v.clamp_min(0))
-
-
-def total(v: Tensor, equal: Tensor) -> Tensor:
-    """(B,) V, the sum of what is broken."""
-    return broken(v, equal).sum(dim=-1)
-
-
-def greatest(v: Tensor, equal: Tensor) -> Tensor:
-    """(B,) by how much the most broken side is broken."""
-    if v.shape[-1] == 0:
-        return v.new_zeros(v.shape[:-1])
-    return broken(v, equal).amax(dim=-1)
-
-
-def weights(v: Tensor, equal: Tensor) -> Tensor:
-    """(B, p) ∂V/∂v: 1 where an inequality is broken, the sign of an equality."""
-    return torch.where(equal, v.sign(), (v > 0).to(v.dtype))
-
-
-def slope(mu: Tensor, gd: Tensor, v: Tensor, jd: Tensor, equal: Tensor) -> Tensor:
-    """(B,) derivative of φ along d, from g'd (B,) and J d (B, p)."""
-    at_kink = torch.where(equal, jd.abs(), jd.clamp_min(0))
-    parts = torch.where(v == 0, at_kink, weights(v, equal) * jd)
-    return mu * gd + parts.sum(dim=-1)
-
-
-def pulled(mu: Tensor, g: Tensor, y: Tensor, jacobian: Tensor) -> Tensor:
-    """(B, n) μ g + J'y."""
-    return mu[:, None] * g + torch.einsum("bp,bpn->bn", y, jacobian)

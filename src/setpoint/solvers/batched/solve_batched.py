@@ -17,13 +17,13 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.options import number, whole
 from setpoint._core.progress import Progress
-from setpoint.solvers.batched import functions as merit
+from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.batched_result import BatchedResult, BatchedState, End, sentences
 from setpoint.solvers.batched.batched_sqp import BatchedLimits, BatchedRows, BatchedRun
 from setpoint.solvers.batched.bounds import BatchedBox, box_for
 from setpoint.solvers.batched.functions import BatchedFunctions
 from setpoint.solvers.batched.hessian import Memory, memory_for
-from setpoint.solvers.batched.stationarity import residual, unbalanced
+from setpoint.solvers.batched.stationarity import least_force, unbalanced
 from setpoint.solvers.batched.steering import BatchedPoint
 
 EVERY = 10  #: calls of the functions from one look at the rows to the next
@@ -229,7 +229,9 @@ class _Book:
         at = BatchedPoint(x, values.f.detach(), values.v.detach(), *values.gradients())
         violation = merit.greatest(at.v, equal)
         forces = rows.step.y * settled  # elsewhere the point is another than the last
-        force, multipliers = residual(at, rows.step.mu, forces, self.box, equal, limits.feasibility)
+        force, multipliers = least_force(
+            at, rows.step.mu, forces, self.box, equal, near=limits.feasibility
+        )
         kkt = force.norm(dim=-1)
         holds = violation <= limits.feasibility
         small = unbalanced(force, at, multipliers) <= limits.tolerance

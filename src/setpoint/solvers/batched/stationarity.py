@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setpoint.solvers.batched import functions as merit
+from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.bounds import BatchedBox
 from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.steering import BatchedPoint
@@ -19,10 +19,10 @@ from setpoint.solvers.batched.steering import BatchedPoint
 PASSES = 3
 
 
-def residual(
+def least_force(
     at: BatchedPoint, mu: Tensor, y: Tensor, box: BatchedBox | None, equal: Tensor, near: float
 ) -> tuple[Tensor, Tensor]:
-    """The residual (B, n) and the multipliers (B, p).
+    """The force (B, n) that the best multipliers leave, which is the residual, and these (B, p).
 
     An inequality is active where c >= −near, or where the last step gave it a force y > 0.
     Multipliers are sought up to 2/μ: a penalty of weight 1/μ is exact for no greater ones.
@@ -34,9 +34,11 @@ def residual(
     low = -equal.to(at.g.dtype)
     most = (2 / mu)[:, None]
     for _ in range(PASSES if at.v.shape[1] else 0):
-        held = j if box is None else j * box.free(at.x, merit.pulled(one, at.g, lam, j))[:, None]
-        q = held @ held.mT * most[:, :, None] ** 2
-        w = (held @ at.g[:, :, None])[:, :, 0] * most
+        free_slopes = (
+            j if box is None else j * box.free(at.x, merit.pulled(one, at.g, lam, j))[:, None]
+        )
+        q = free_slopes @ free_slopes.mT * most[:, :, None] ** 2
+        w = (free_slopes @ at.g[:, :, None])[:, :, 0] * most
         lam = box_dual(q, w[:, None], low, torch.ones_like(low))[:, 0] * most * active
     force = merit.pulled(one, at.g, lam, j)
     if box is not None:
@@ -51,8 +53,8 @@ def unbalanced(force: Tensor, at: BatchedPoint, lam: Tensor) -> Tensor:
 
     A steep slope that a bound or a constraint holds says nothing of the other coordinates.
     """
-    made = at.g.abs() + torch.einsum("bp,bpn->bn", lam.abs(), at.j.abs())
-    return (force.abs() / (1 + made)).amax(-1)
+    sizes = at.g.abs() + torch.einsum("bp,bpn->bn", lam.abs(), at.j.abs())
+    return (force.abs() / (1 + sizes)).amax(-1)
 
 
 def stuck(at: BatchedPoint, box: BatchedBox | None, equal: Tensor, tolerance: float) -> Tensor:
@@ -66,13 +68,14 @@ def stuck(at: BatchedPoint, box: BatchedBox | None, equal: Tensor, tolerance: fl
         return torch.zeros_like(at.f, dtype=torch.bool)
     y = merit.weights(at.v, equal)
     low = -equal.to(at.g.dtype)
-    held, none = at.j, torch.zeros_like(at.f)
+    free_slopes = at.j
+    none = torch.zeros_like(at.f)
     for _ in range(PASSES):
         if box is not None:
-            held = at.j * box.free(at.x, merit.pulled(none, at.g, y, at.j))[:, None]
-        q = held @ held.mT
+            free_slopes = at.j * box.free(at.x, merit.pulled(none, at.g, y, at.j))[:, None]
+        q = free_slopes @ free_slopes.mT
         y = box_dual(q, -at.v[:, None], low, torch.ones_like(low))[:, 0]
-    pull = torch.einsum("bp,bpn->bn", y, held)
+    pull = torch.einsum("bp,bpn->bn", y, free_slopes)
     moved = -(y[:, None] @ q)[:, 0]
     now = merit.total(at.v, equal)
     brought = now - merit.total(at.v + moved, equal)

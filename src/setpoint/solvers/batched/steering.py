@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.solvers.batched import functions as merit
+from setpoint.solvers.batched import merit
 from setpoint.solvers.batched.bounds import BatchedBox
 from setpoint.solvers.batched.box_dual import box_dual
 from setpoint.solvers.batched.hessian import Memory

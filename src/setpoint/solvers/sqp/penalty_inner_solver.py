@@ -70,7 +70,7 @@ class Sqp:
 
         Parameters
         ----------
-        problem : Problem
+        problem : ConstrainedProblem
         x : torch.Tensor or tuple of them
         weights : torch.Tensor
             (m,) μ, inequalities first.

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.solvers.sqp import functions as merit
+from setpoint.solvers.sqp import merit
 from setpoint.solvers.sqp import quadratic_program as quadratic
 from setpoint.solvers.sqp.functions import Evaluated, host
 from setpoint.solvers.sqp.hessian import Hessian

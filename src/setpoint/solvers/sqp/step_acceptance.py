@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from setpoint.solvers.sqp import functions as merit
+from setpoint.solvers.sqp import merit
 from setpoint.solvers.sqp.functions import Evaluated, Functions
 from setpoint.solvers.sqp.hessian import SHARE, Hessian, damped
 from setpoint.solvers.sqp.line_search import DECREASE, LineSearchResult, weak_wolfe

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from setpoint.fit.stack import Stack, fit_stack
+from setpoint.fit.conclusion.stack import Stack, fit_stack
 from setpoint.goals import Task
 
 BINARY = Task.binary()

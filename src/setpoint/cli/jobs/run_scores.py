@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.errors import DataError, FileError, KindError
-from setpoint._core.words import listing, nearest
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.scored_table import Roles, ScoredTable, roles_of, rows_of, spelled_for
 from setpoint.datasets import column, read_table
+from setpoint.datasets.columns.column_names import absent_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,25 +84,10 @@ class Scorer:
         absent = [name for name in wanted if name not in there]
         needed = [name for name in absent if name not in ignored]
         if needed:
-            raise _missing(needed, table)
+            raise absent_features(needed, table.columns)
         if not absent:
             return table.loc[:, wanted]
         return table.reindex(columns=wanted)
-
-
-def _missing(names: list[str], table: pd.DataFrame) -> DataError:
-    if len(names) == 1:
-        near = nearest(names[0], table.columns)
-        what, near = f'there is no column "{names[0]}"', f' Did you mean "{near}"?' if near else ""
-    else:
-        what, near = f"there are no columns {_quoted(names)}", ""
-    return DataError(
-        f"{what}, on which the model was fitted.{near} The columns are {_quoted(table.columns)}."
-    )
-
-
-def _quoted(names: Any) -> str:
-    return listing((f'"{name}"' for name in names), most=12)
 
 
 # Labelled rows scored by a run, as the commands for rules take them.
