@@ -1,7 +1,7 @@
 """``python -m benchmarks.stress [--settings N] [--jobs N]``: plain loops with defaults, judged.
 
 Each setting (table, goal, batch, learning rate, network, seed) is run by every method and by
-cross-entropy. ``prepare`` first makes the tables' files; ``--record`` keeps the figures.
+cross-entropy. ``prepare`` first makes the tables' files; ``record`` keeps the figures of a run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.results.recording import record
 from benchmarks.stress import tables
-from benchmarks.stress.draws import METHODS, draw
+from benchmarks.stress.draws import GUARDED, METHODS, draw
 from benchmarks.stress.page import report
 from benchmarks.stress.running import run
 
@@ -26,11 +27,13 @@ DATA = Path(os.environ.get("SETPOINT_DATA", Path(__file__).parents[3] / "shared"
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, report; 1 where a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stress", description=__doc__)
-    parser.add_argument("action", nargs="?", default="run", choices=("run", "prepare", "report"))
+    parser.add_argument(
+        "action", nargs="?", default="run", choices=("run", "prepare", "report", "record")
+    )
     parser.add_argument("--settings", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--methods", default=",".join((*METHODS, *GUARDED)))
     parser.add_argument("--out", type=Path, default=Path("stress.jsonl"))
     options = parser.parse_args(arguments)
     if options.action == "prepare":
@@ -39,7 +42,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.action == "run":
         _run(options)
     records = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
+    if options.action == "record":
+        record("stress", "python -m benchmarks.stress", [_short(r) for r in records])
     return report(Console(width=120), records)
+
+
+def _short(one: dict) -> dict:
+    """A record without what nobody reads again."""
+    unread = ("auroc_plain", "finite", "own_train", "decided", "said_held")
+    return {key: value for key, value in one.items() if key not in unread}
 
 
 def _run(options: argparse.Namespace) -> None:

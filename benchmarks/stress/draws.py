@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.stress.tables import FLOORS, NAMES
 
 METHODS = ("soft-set", "costs", "implicit", "lagrangian", "exact")
+GUARDED = tuple(f"{name} guarded" for name in METHODS)
 BATCHES = (32, 256)
 RATES = (3e-4, 1e-3, 1e-2)
 NETWORKS = ("64-32", "linear")

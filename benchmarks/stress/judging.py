@@ -82,7 +82,7 @@ def best_threshold(aim: Aim, y: np.ndarray, scores: np.ndarray) -> tuple[float, 
 
 def auroc(y: np.ndarray, scores: np.ndarray) -> float:
     """By ranks, ties halved."""
-    cut, tp, fp = curve(y, scores)
+    _, tp, fp = curve(y, scores)
     tpr, fpr = np.append(0, tp) / tp[-1], np.append(0, fp) / fp[-1]
     return float(np.trapezoid(tpr, fpr))
 

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 import setpoint as sp
-from benchmarks.stress.draws import METHODS, Setting, aims
-from benchmarks.stress.judging import Scored, judged
+from benchmarks.stress.draws import METHODS, Aim, Setting, aims
+from benchmarks.stress.judging import Scored, judged, rates
 from benchmarks.stress.tables import Table, read
 
 EPOCHS, STEPS = 6, 1_500  #: a run takes the longer of the two
@@ -54,9 +54,7 @@ def scored(model: nn.Module, table: Table) -> Scored:
     """Logits of all rows."""
     with torch.no_grad():
         parts = (table.train, table.tune, table.test)
-        return Scored(
-            *(model(torch.from_numpy(p.x)).squeeze(1).double().numpy() for p in parts)
-        )
+        return Scored(*(model(torch.from_numpy(p.x)).squeeze(1).double().numpy() for p in parts))
 
 
 def own_threshold(loss: Any) -> float:
@@ -79,21 +77,22 @@ def run(setting: Setting, methods: tuple[str, ...] = METHODS, steps: int | None 
     for method in methods:
         record = {**head, "method": method}
         try:
-            loss = sp.GoalLoss(aim.text) if method == "default" else sp.GoalLoss(aim.text, method)
+            name, _, guard = method.partition(" ")
+            loss = sp.GoalLoss(aim.text, name, guard=bool(guard))
         except sp.SetpointError as error:
             records.append({**record, "refused": str(error)})
             continue
         model, seconds = train(loss, setting, table, steps)
         own = scored(model, table).less(own_threshold(loss))
         record |= {"seconds": seconds, **judged(aim, table, own, plain)}
-        if hasattr(loss, "status"):
-            record |= windows(loss, aim, record)
+        if guard and aim.bounded is not None:
+            record |= window(loss, aim, table, own)
         records.append(record)
     return records
 
 
-def windows(loss: Any, aim: Any, record: dict) -> dict:
+def window(loss: Any, aim: Aim, table: Table, own: Scored) -> dict[str, Any]:
     """Whether the status's interval of the constraint holds its value on all training rows."""
-    del aim, record
-    status = loss.status()
-    return {"phase": str(status.phase)}
+    (status,) = loss.status().constraints
+    value = rates(table.train.y, own.train >= 0)[aim.bounded]
+    return {"covered": bool(status.low <= value <= status.high), "said_held": status.held}

@@ -41,8 +41,8 @@ class GoalLoss(RunningLoss):
         Steps of cross-entropy alone at the start.
     guard : bool
         Start on evidence, keep an anchor of cross-entropy, bound every step, and follow the
-        operating point of the recent rows (:mod:`setpoint.methods.guard.guarded_program`). False
-        runs the method bare, as ``memory=0`` does.
+        operating point of the recent rows (:mod:`setpoint.methods.guard.guarded_program`). A step
+        takes about a quarter longer. Of no effect with ``memory=0``, on rankings and regression.
     process_group : optional
         See :class:`torch.distributed.ProcessGroup`; the default group otherwise.
     **options
@@ -73,7 +73,7 @@ class GoalLoss(RunningLoss):
         accumulate: int = 1,
         memory: float = 8192,
         warmup: int = 1,
-        guard: bool = True,
+        guard: bool = False,
         process_group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
@@ -116,7 +116,7 @@ class GoalLoss(RunningLoss):
         Examples
         --------
         >>> import torch, setpoint as sp
-        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9")
+        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9", guard=True)
         >>> loss.status().rows
         0
         """

@@ -70,7 +70,7 @@ class GoalProgram(StreamProgram):
         return total(totals[0]) / self.labels
 
     def dual_state(self, prices: Any) -> Any:
-        """The multipliers at given prices in units of the objective; None where others move them."""
+        """Multipliers at prices in units of the objective; None where only a dual moves them."""
         return prices
 
     def presence(self, totals: Any) -> Any:

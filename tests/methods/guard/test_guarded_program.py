@@ -24,6 +24,10 @@ GOALS = (
 )
 
 
+def guarded(goal, method="soft-set", **options):
+    return sp.GoalLoss(goal, method, guard=True, **options)
+
+
 def gradient(loss, logits, target):
     z = logits.clone().requires_grad_()
     loss(z, target).backward()
@@ -50,7 +54,7 @@ def first_batches(draw):
 @settings(max_examples=25, deadline=None)
 @given(batches=first_batches())
 def test_the_gradient_is_bounded_by_that_of_cross_entropy(method, goal, batches):
-    loss = sp.GoalLoss(goal, method)
+    loss = guarded(goal, method)
     seen = {0: 0, 1: 0}
     for logits, y in batches:
         ours = gradient(loss, logits, y)
@@ -66,7 +70,7 @@ def test_the_gradient_is_bounded_by_that_of_cross_entropy(method, goal, batches)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_it_is_cross_entropy_until_each_class_has_been_seen(method):
-    loss = sp.GoalLoss(FLOOR, method)
+    loss = guarded(FLOOR, method)
     for _ in range(20):
         logits, y = torch.randn(64), torch.zeros(64)
         ours = gradient(loss, logits, y)
@@ -84,7 +88,9 @@ def network(seed, linear):
     torch.manual_seed(seed)
     if linear:
         return nn.Linear(6, 1)
-    return nn.Sequential(nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1))
+    return nn.Sequential(
+        nn.Linear(6, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1)
+    )
 
 
 def loop(loss, model, x, y, batch=64, rate=1e-3, steps=600, seed=0):
@@ -108,7 +114,7 @@ def loop(loss, model, x, y, batch=64, rate=1e-3, steps=600, seed=0):
 def test_a_plain_loop_with_defaults_keeps_a_floor_on_rare_positives(method, linear):
     """Bare, lagrangian, implicit and exact decide nobody here or turn the ranking over."""
     x, y = rows(3_000, 1)
-    loss = sp.GoalLoss("maximize recall subject to precision >= 0.5", method)
+    loss = guarded("maximize recall subject to precision >= 0.5", method)
     z = loop(loss, network(0, linear), x, y)
     decided = (z >= loss.threshold).numpy()
     assert sp.auroc(y.numpy(), z.numpy()) > 0.8
@@ -122,7 +128,7 @@ def test_a_plain_loop_with_defaults_keeps_a_floor_on_rare_positives(method, line
 @pytest.mark.parametrize("method", METHODS)
 def test_the_status_counts_the_recent_rows(method):
     x, y = rows(2_000, 2)
-    loss = sp.GoalLoss(FLOOR, method)
+    loss = guarded(FLOOR, method)
     model = network(1, linear=True)
     seen = []
 
@@ -148,17 +154,17 @@ def test_the_status_counts_the_recent_rows(method):
 
 
 def test_a_status_before_any_row_and_without_a_window():
-    assert "too few" in str(sp.GoalLoss(FLOOR).status())
+    assert "too few" in str(guarded(FLOOR).status())
     task = sp.Task.multiclass(["a", "b", "c"])
     with pytest.raises(sp.KindError, match="keeps no window of recent rows"):
-        sp.GoalLoss("maximize macro(f1)", task=task).status()
+        guarded("maximize macro(f1)", task=task).status()
 
 
 def test_a_goal_that_nothing_meets_is_said():
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.normal(size=(2_000, 6)).astype(np.float32))
     y = torch.from_numpy((rng.random(2_000) < 0.1).astype(np.float32))
-    loss = sp.GoalLoss("maximize recall subject to precision >= 0.95, recall >= 0.5")
+    loss = guarded("maximize recall subject to precision >= 0.95, recall >= 0.5")
     loop(loss, network(0, linear=True), x, y, steps=200)
     codes = [note.code for note in loss.status().alarms]
     assert "constraint-broken" in codes
@@ -168,10 +174,10 @@ def test_a_goal_that_nothing_meets_is_said():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_that_is_taken_up_gives_the_same_gradients(method):
     x, y = rows(1_500, 3)
-    loss = sp.GoalLoss(FLOOR, method)
+    loss = guarded(FLOOR, method)
     model = network(2, linear=True)
     loop(loss, model, x, y, steps=3 * EVERY + 5)
-    again = sp.GoalLoss(FLOOR, method)
+    again = guarded(FLOOR, method)
     again.load_state_dict(copy.deepcopy(loss.state_dict()))
     for i in range(2 * EVERY):
         z, target = torch.randn(64, generator=torch.Generator().manual_seed(i)), y[i : i + 64]
@@ -182,7 +188,7 @@ def test_a_run_that_is_taken_up_gives_the_same_gradients(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_moves_without_gradients(method):
     x, y = rows(1_000, 4)
-    loss = sp.GoalLoss(FLOOR, method)
+    loss = guarded(FLOOR, method)
     model = network(3, linear=True)
     loop(loss, model, x, y, steps=40)
     before = copy.deepcopy(loss.state_dict())
@@ -199,8 +205,8 @@ def test_nothing_moves_without_gradients(method):
 def test_a_batch_in_parts_has_the_gradient_of_the_whole(method):
     x, y = rows(2_000, 5, share=0.2)
     model = network(4, linear=True)
-    whole = sp.GoalLoss(FLOOR, method)
-    parts = sp.GoalLoss(FLOOR, method, accumulate=4)
+    whole = guarded(FLOOR, method)
+    parts = guarded(FLOOR, method, accumulate=4)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
     order = torch.Generator().manual_seed(0)
     for _ in range(3 * EVERY):
@@ -219,7 +225,7 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole(method):
 
 def test_a_rule_of_ones_own_rows_is_for_logits():
     x, y = rows(2_000, 6)
-    loss = sp.GoalLoss(FLOOR)
+    loss = guarded(FLOOR)
     z = loop(loss, network(5, linear=True), x, y, steps=200)
     rule = loss.rule(y, z)
     assert rule.task.score == "logit"

@@ -306,7 +306,6 @@ class _NetworkFit:
             task=self.task,
             warmup=max(1, warm * self.batches.count()),
             memory=hints.memory,
-            guard=False,  # a fit warms up, selects by the exact goal and tunes on rows of its own
         )
         loss.to(self.rows.inputs.device)
         plan = TrainingPlan(

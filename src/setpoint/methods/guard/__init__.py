@@ -1,1 +1,1 @@
-"""What keeps training from collapsing: recent rows, the operating point they show, bounded steps."""
+"""Guard of training: recent rows, the operating point that they show, bounded steps."""

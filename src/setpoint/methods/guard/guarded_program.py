@@ -21,7 +21,7 @@ several classes or groups get evidence, anchor and bounds.
 
 Tried and left: anchors without the part at a (the ranking of a linear model falls .05 behind
 cross-entropy's where the floor is high), bounds on the whole alone (a price of 100 drowns the
-anchor), thresholds that follow the drift of the newest scores (they lag behind jitter of ten steps).
+anchor), thresholds that follow the drift of the newest scores (they lag behind its jitter).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
 WINDOW = 8192  #: rows; 4096 kept 95 of 100 constraints on training rows where 8192 kept 97
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
+SOME = 2048  #: rows that the intercept is taken from: its error is far below the threshold's
 MARGIN = 1.5  #: standard errors; without one 92 of 100 constraints were kept, with one 97
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
 LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
@@ -64,7 +65,9 @@ def guarded(inner: GoalProgram, goal: Goal, task: Task) -> GuardedProgram:
     mix = inner.mix if isinstance(inner, MixedProgram) else 0.0
     single = task.kind == "binary" and inner.cells.shape[0] == 1
     decides = single and not_totals(goal, task) is None
-    return GuardedProgram(inner, mix or ANCHOR, Lowered(goal.lowered, inner.cells) if decides else None)
+    return GuardedProgram(
+        inner, mix or ANCHOR, Lowered(goal.lowered, inner.cells) if decides else None
+    )
 
 
 class GuardedProgram(TracksThresholds, StreamProgram):
@@ -134,7 +137,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("evidence", torch.zeros(2, classes))
         self.register_buffer("bounded", torch.zeros((), dtype=torch.long))
         self.register_buffer("calls", torch.tensor([0, -1]))
-        self._turn, self._step = 0, -1  #: the same as calls, on the host
+        self._mirror()
 
     def bare(self) -> GoalProgram:
         """The method's own program, with its own share of cross-entropy."""
@@ -142,11 +145,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             self.inner.mix = self.own_mix
         return self.inner
 
-    # --- what the method itself says ---------------------------------------------------------------
+    # --- what the method itself says -------------------------------------------------------------
 
-    def rows(
-        self, outputs: Tensor, target: Tensor, weight: Tensor | None, group: Any
-    ) -> Batch:
+    def rows(self, outputs: Tensor, target: Tensor, weight: Tensor | None, group: Any) -> Batch:
         return self._inner.rows(outputs, target, weight, group)
 
     def mass(self, rows: Batch) -> tuple[Any, int]:
@@ -188,7 +189,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         own = {} if self._tracker is None else self._tracker.shown()
         return {**own, "threshold": float(self.threshold)} if self.window is not None else own
 
-    # --- evidence and window -----------------------------------------------------------------------
+    # --- evidence and window ---------------------------------------------------------------------
 
     def settle(self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool) -> None:
         """Read the window every so often, before the batch; then take the batch's rows in.
@@ -220,26 +221,30 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if self.window is None or rows.w is not None or total - total != 0 or n > size:
             return False
         positive = float(rows.y.sum())
-        seen = self.evidence.numpy()[1]
+        seen = self._buffers["evidence"].numpy()[1]
         seen[0] += n - positive
         seen[1] += positive
-        at = int(self.window.at) % size
+        buffers = self.window._buffers
+        place = buffers["at"].numpy()
+        at = int(place) % size
         first = min(n, size - at)
-        for buffer, new in (
-            (self.window.scores.numpy(), rows.z),
-            (self.window.place.numpy(), rows.y),
-            (self.window.weight.numpy(), rows.unit),
-        ):
-            buffer[at : at + first] = new[:first]
+        for name, new in (("scores", rows.z), ("place", rows.y), ("weight", rows.unit)):
+            kept = buffers[name].numpy()
+            kept[at : at + first] = new[:first]
             if first < n:
-                buffer[: n - first] = new[first:]
-        self.window.at.fill_((at + n) % size)
+                kept[: n - first] = new[first:]
+        place[...] = (at + n) % size
         return True
 
     def _begin(self, size: int, exchange: Exchange | None) -> None:
-        self.evidence[0].copy_(self.evidence[1])
-        self.calls[0].add_(1)
+        buffers = self._buffers
+        if self._share < 1 and buffers["evidence"].is_cpu:
+            buffers["evidence"][0].copy_(buffers["evidence"][1])
+            self._share = float(self.blend())
+        elif not buffers["evidence"].is_cpu:
+            self.evidence[0].copy_(self.evidence[1])
         self._turn += 1
+        buffers["calls"][0] = self._turn
         if self.judge is not None and self._turn % EVERY == 0:
             self._read(size, exchange)
 
@@ -277,8 +282,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if min(y.sum(), len(y) - y.sum()) < FEW:
             return
         point = operating_point(self.judge, scores, y, weight, MARGIN)
-        calibration = intercept(scores, y, weight, float(self.calibration))
+        some = slice(None, None, max(1, len(y) // SOME))
+        calibration = intercept(scores[some], y[some], weight[some], self._intercept)
         offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
+        self._shift, self._intercept = offset, calibration
         self.threshold.fill_(point.threshold)
         self.calibration.fill_(calibration)
         self.offset.fill_(offset)
@@ -289,7 +296,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if state is not None:
             self.dual.copy_(torch.as_tensor(state))
 
-    # --- one step ----------------------------------------------------------------------------------
+    # --- one step --------------------------------------------------------------------------------
 
     def blend(self) -> Tensor:
         """Share of the step that is the method's; 0 until each class has been seen a few times."""
@@ -325,8 +332,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         plain *= scale / self.cells.labels
         if rows.w is not None:
             plain *= rows.w
-        fewest = float(self.evidence.numpy()[0].min())
-        share = on * min(max((fewest - FEW) / (ENOUGH - FEW), 0.0), 1.0)
+        share = on * self._share
         if not share:
             return torch.from_numpy(plain)
         gradient = self._inner.pull(rows, memory, prices, on, step, scale).numpy().reshape(-1)
@@ -334,8 +340,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         rest = share * self.anchor
         if self.steers:
             # a third at a + θ, two thirds at a; less 3 y, as plain is p less y
-            anchor = expit(rows.z + rows.z.dtype.type(self.offset))
-            anchor += 2 * expit(rows.z + rows.z.dtype.type(self.calibration))
+            anchor = expit(rows.z + rows.z.dtype.type(self._shift))
+            anchor += 2 * expit(rows.z + rows.z.dtype.type(self._intercept))
             anchor -= 3 * rows.y
             anchor *= rest * scale / (3 * self.cells.labels)
             gradient += anchor if rows.w is None else anchor * rows.w
@@ -348,10 +354,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         return torch.from_numpy(gradient)
 
     def _loudness(self, prices: Any) -> Any:
-        """By what the method's gradient is multiplied: its prices times its steepest step are at
-        most :data:`LOUDEST`, row by row that many times cross-entropy's gradient.
+        """By what the method's gradient is multiplied, so that no row is pulled too hard.
 
-        It depends on prices alone, so that a batch in parts has the gradient of the whole.
+        Its prices times its steepest step are at most :data:`LOUDEST`: row by row, that many times
+        cross-entropy's gradient. It depends on prices alone, so that a batch in parts has the gradient of the whole.
         """
         if isinstance(prices, np.ndarray):
             worth = prices[:, : self._cells].reshape(-1, self.cells.side)
@@ -377,7 +383,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             return self._inner.ascend(multipliers, violations, share)
         return self.dual if is_tensor(multipliers) else self.dual.numpy()
 
-    # --- how it stands ------------------------------------------------------------------------------
+    # --- how it stands ---------------------------------------------------------------------------
 
     def status(self, step: int) -> LossStatus:
         """How the goal stands on the window, decided at the threshold."""
@@ -394,9 +400,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         objective, constraints = figures(self.judge, cells, rows)
         prices = self.price_now.tolist()
         standings = tuple(
-            ConstraintStatus(
-                **vars(figure), bound=bound, held=held, price=prices[i]
-            )
+            ConstraintStatus(**vars(figure), bound=bound, held=held, price=prices[i])
             for i, (figure, bound, held) in enumerate(constraints)
         )
         decided = float(cells[1] + cells[3])
@@ -450,11 +454,18 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         standings = tuple(map(GoalStanding, names, map(float, excess), prices))
         return Recovered(-self.judge.goal.sign * float(value), standings, (threshold,))
 
-    # --- state -------------------------------------------------------------------------------------
+    # --- state -----------------------------------------------------------------------------------
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *more)
+        self._mirror()
+
+    def _mirror(self) -> None:
+        """Numbers of the buffers on the host, where a step reads them without a look-up."""
         self._turn, self._step = self.calls.tolist()
+        self._shift = float(self.offset)
+        self._intercept = float(self.calibration)
+        self._share = float(self.blend())
 
 
 def at_most(size: Tensor, most: Tensor) -> Tensor:

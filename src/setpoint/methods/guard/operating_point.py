@@ -87,8 +87,9 @@ def operating_point(
 
 
 def _candidates(value: np.ndarray) -> np.ndarray:
-    """The last row of each group of ties, of falling scores; of many, those up to a rank of
-    :data:`ALL` and then evenly, each a hundredth further down at most.
+    """The last row of each group of ties, of falling scores.
+
+    Of many, those up to a rank of :data:`ALL`, and then each a hundredth further down at most.
     """
     last = np.flatnonzero(np.append(value[1:] != value[:-1], True))
     if len(last) <= 4 * ALL:
