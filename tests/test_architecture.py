@@ -180,6 +180,21 @@ def test_nothing_of_ours_is_imported_late():
         assert late == [], path
 
 
+def test_the_conclusion_sees_scores_and_no_class_of_models():
+    """A new kind of model changes nothing in how rules are chosen and proven."""
+    folder = SRC / "fit" / "conclusion"
+    modules = {
+        module
+        for path, tree in TREES.items()
+        if path.parent == folder
+        for node in ast.walk(tree)
+        for module in ours(node)
+    }
+    assert "setpoint.fit.cross_fitting" in modules  # fitted members come in by what they scored
+    assert not modules & {f"setpoint.fit.{name}" for name in ("members", "fold_models")}
+    assert not [m for m in modules if m.startswith(("setpoint.training", "setpoint.methods"))]
+
+
 def test_no_two_rooms_import_each_other():
     edges = imported_rooms()
     both = [(a, b) for a in edges for b in edges[a] if a < b and a in edges.get(b, set())]
