@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import torch
 import setpoint as sp
 import setpoint.surrogates as room
 from setpoint._core.errors import KindError
+from setpoint.methods.implicit.moving_thresholds import Thresholds
+from setpoint.methods.lagrangian import TwoSteps
 from setpoint.surrogates import (
     SURROGATES,
     Annealed,
@@ -172,6 +175,19 @@ def test_the_logistic_step_is_the_written_formula_to_the_last_bit(kind, sharpnes
     exact = d.double().requires_grad_()
     (slope,) = torch.autograd.grad(logistic(exact, sharpness).sum(), exact)
     torch.testing.assert_close(logistic_slope(logistic(exact, sharpness), sharpness), slope)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_methods_take_the_logistic_step_to_the_last_bit(kind):
+    logits = torch.randn(4001, dtype=kind, generator=torch.Generator().manual_seed(1))
+    two = TwoSteps(tables=1, surrogate=None, sharpness=3.0, points=1, moves=False)
+    h = logistic(logits, 3.0)
+    soft, slope = two._step(logits)
+    assert torch.equal(soft, h)
+    assert torch.equal(slope, logistic_slope(h, 3.0))
+    member, density = Thresholds((0,), 1, 3.0).memberships(SimpleNamespace(logits=logits))[:, 0]
+    assert torch.equal(member, h)
+    torch.testing.assert_close(3.0 * density, logistic_slope(h, 3.0))  # fused: another rounding
 
 
 @pytest.mark.parametrize("h", [Linear(0.3), Ramp(0.3), Hinge(0.3, margin=0.1)])

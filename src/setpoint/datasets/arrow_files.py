@@ -82,11 +82,9 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 # Parquet and Arrow (Feather) files a chunk at a time, each column of one type in all chunks.
 #
 # Without gaps a column of whole numbers is read as such, with gaps as floats; truth values with
-# gaps
-# become objects. Whether there is a gap in the file is known from the counts that it keeps, or
-# from a
-# first look at those columns alone. Dictionaries, which may differ from batch to batch, are written
-# out: a cell is the same, its column is of values instead of categories.
+# gaps become objects. Whether there is a gap in the file is known from the counts that it keeps,
+# or from a first look at those columns alone. Dictionaries, which may differ from batch to batch,
+# are written out: a cell is the same, its column is of values instead of categories.
 
 
 Report = Callable[[float], None]
@@ -135,19 +133,22 @@ def chunks(
     with _worded_failures(path, kind), _opened(path, kind) as file:
         names = _stored(columns, file.schema.names)
         facts = _facts(file)
-        done, waiting, many = 0, [], 0
+        start = 0  # rows given out before this chunk
+        waiting: list[Any] = []
+        rows_waiting = 0
         for batch in file.batches(names, rows):
             waiting.append(batch)
-            many += batch.num_rows
-            while many >= rows:
+            rows_waiting += batch.num_rows
+            while rows_waiting >= rows:
                 table = pa.Table.from_batches(waiting)
-                yield _framed(table.slice(0, rows), facts, done)
-                done, many = done + rows, many - rows
-                report(done / facts.rows)
-                waiting = table.slice(rows).to_batches() if many else []
-        if many:
+                yield _framed(table.slice(0, rows), facts, start)
+                start += rows
+                rows_waiting -= rows
+                report(start / facts.rows)
+                waiting = table.slice(rows).to_batches() if rows_waiting else []
+        if rows_waiting:
             report(1.0)
-            yield _framed(pa.Table.from_batches(waiting), facts, done)
+            yield _framed(pa.Table.from_batches(waiting), facts, start)
 
 
 class _Parquet:
@@ -165,12 +166,15 @@ class _Parquet:
 
     def gaps(self, names: list[str]) -> set[str]:
         """Which of the columns have a gap: by the counts of the file, where it keeps them."""
-        about, with_gaps, unsure = self.file.metadata, set(), set()
-        for i in range(about.num_row_groups):
-            group = about.row_group(i)
+        metadata = self.file.metadata
+        with_gaps: set[str] = set()
+        unsure: set[str] = set()
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
             for j in range(group.num_columns):
                 part = group.column(j)
-                name, counts = part.path_in_schema, part.statistics
+                name = part.path_in_schema
+                counts = part.statistics
                 if name not in names:
                     continue
                 if counts is None or not counts.has_null_count:
@@ -271,8 +275,8 @@ def _opened(path: Path, kind: str) -> Iterator[_Parquet | _Arrow]:
         from pyarrow import parquet
 
         # Left alone, all that will be read is fetched at once: the whole file.
-        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as found:
-            yield _Parquet(found)
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as source:
+            yield _Parquet(source)
         return
     import pyarrow as pa
 

@@ -40,7 +40,8 @@ class ClassLabels:
             return self.classes[codes]
         if self.task.positive is None or isinstance(self.task.positive, bool):
             return codes.astype(bool)
-        positive, rest = self.task.positive, self.pair.tolist()[0]
+        positive = self.task.positive
+        rest = self.pair.tolist()[0]
         if type(rest) is not type(positive):  # one class against several: any other label will do
             rest = f"not {positive}" if isinstance(positive, str) else positive + 1
         return np.where(codes == 1, positive, rest)
@@ -54,10 +55,10 @@ class ClassLabels:
             return (labels == self.pair[1]).astype(np.int64)  # one class against several
         unknown = ~np.isin(labels, self.classes)
         if unknown.any():
-            known = listing(self.classes.tolist())
+            classes = listing(self.classes.tolist())
             raise DataError(
                 f"y holds {labels[unknown].tolist()[0]!r}, which was no class when fitting; there "
-                f"were {known}"
+                f"were {classes}"
             )
         if self.task.kind == "binary":
             return (labels == self.pair[1]).astype(np.int64)
@@ -85,11 +86,10 @@ def read_labels(
     if positive is None and declared is not None:
         positive = declared.positive
     if positive is not None and positive not in classes.tolist():
-        known = listing(classes.tolist())
         raise DataError(
-            "{argument} is no class of y; there are {known}",
+            "{argument} is no class of y; there are {classes}",
             argument=Argument("positive", positive),
-            known=known,
+            classes=listing(classes.tolist()),
         )
     if positive is False:
         raise DataError(
@@ -160,21 +160,21 @@ def _complete(y: Any) -> None:
 def _two_classes(
     goal: Goal, classes: np.ndarray, codes: np.ndarray, positive: Any
 ) -> tuple[ClassLabels, np.ndarray]:
-    known = classes.tolist()
-    usual = known in ([0, 1], [-1, 1], [False, True], [0], [1])
-    if positive is None and not usual and len(known) == 2:
+    values = classes.tolist()
+    usual = values in ([0, 1], [-1, 1], [False, True], [0], [1])
+    if positive is None and not usual and len(values) == 2:
         if not symmetric(goal):
             raise DataError(
                 '"{goal}" tells the classes apart: say which is positive, {argument} or {other}',
                 goal=str(goal),
-                argument=Argument("positive", known[1]),
-                other=Argument("positive", known[0]),
+                argument=Argument("positive", values[1]),
+                other=Argument("positive", values[0]),
             )
-        positive = known[1]
-    plain = positive is None and known in ([0, 1], [False, True])
-    positive = known[-1] if positive is None else positive
+        positive = values[1]
+    plain = positive is None and values in ([0, 1], [False, True])
+    positive = values[-1] if positive is None else positive
     task = Task.binary(None if plain else positive)
-    return ClassLabels(task, classes), (codes == known.index(positive)).astype(np.int64)
+    return ClassLabels(task, classes), (codes == values.index(positive)).astype(np.int64)
 
 
 def _several_labels(y: Any, rows: int, declared: Task | None) -> tuple[ClassLabels, np.ndarray]:

@@ -271,7 +271,7 @@ def _refuse_parted(ids: np.ndarray, words: np.ndarray) -> None:
     same = ids[order][1:] == ids[order][:-1]
     apart = np.flatnonzero(same & (words[order][1:] != words[order][:-1]))
     if len(apart):
-        a, b = order[apart[0]], order[apart[0] + 1]
+        a, b = order[apart[0] : apart[0] + 2]
         raise DataError(
             f"data rows {a + 1} and {b + 1} have one id (together), but split names them "
             f'"{words[a]}" and "{words[b]}"; give the rows of one id the same word.'

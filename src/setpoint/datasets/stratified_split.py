@@ -207,8 +207,9 @@ class ByClass:
     def _fold(
         self, rows: np.ndarray, group: np.ndarray, part: np.ndarray, numbers: list[int]
     ) -> Folds:
-        """The folds that hold the parts ``held``; none if one has too few rows."""
-        codes, width = self.codes[rows], int(self.codes.max()) + 1
+        """The folds that hold the parts ``numbers``; none if one has too few rows."""
+        codes = self.codes[rows]
+        width = int(self.codes.max()) + 1
         part = part.copy()
         for k in numbers:
             # A model cannot answer with a class that it never saw: such ids are only fitted on.
@@ -329,7 +330,8 @@ def split(y: np.ndarray, tune_size: float, seed: int, least: int = 2) -> Split:
     number("tune_size", tune_size, 0, 1, open_low=True, open_high=True, error=KindError)
     labels = y if y.ndim == 1 else rarest_label(y, 2 * least)
     rng = np.random.default_rng(seed)
-    tune, enough = [], 0
+    tune: list[np.ndarray] = []
+    enough = 0  # labels with rows enough on both sides
     for label in np.unique(labels):
         rows = rng.permutation(np.flatnonzero(labels == label))
         k = round(tune_size * len(rows))

@@ -74,15 +74,15 @@ class Measurable(Node):
         **more: Any,
     ) -> Totals:
         """The totals behind the value, to be merged over shards; parameters as for a call."""
-        made = Task.make(task, positive)
-        if made.kind == "ranking" and group is not None and more.get("query") is None:
+        declared = Task.make(task, positive)
+        if declared.kind == "ranking" and group is not None and more.get("query") is None:
             raise DataError(
                 "{metric} is taken by query: {way}, the query of each row",
                 metric=str(self),
                 way=Spelling("pass query=", "say --query"),
             )
         columns = take_in(
-            made,
+            declared,
             y_true,
             sample_weight=sample_weight,
             group=group,

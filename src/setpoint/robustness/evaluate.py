@@ -52,16 +52,16 @@ MAX_LOSS, MIN_RADIUS = "max-loss", "min-radius"
 def max_loss_attack(distance: Distance, loss: str, settings: Mapping[str, Any]) -> Attack:
     """Max ℓ(z(x'), y) subject to d(x, x') ≤ eps and the box."""
 
-    def call(given: Call) -> AttackResult:
+    def call(problem: Call) -> AttackResult:
         return max_loss(
-            given.model,
-            given.x,
-            given.y,
+            problem.model,
+            problem.x,
+            problem.y,
             distance,
-            given.eps,
+            problem.eps,
             loss=loss,
-            target=given.target,
-            **_common(given),
+            target=problem.target,
+            **_common(problem),
             **settings,
         )
 
@@ -71,14 +71,14 @@ def max_loss_attack(distance: Distance, loss: str, settings: Mapping[str, Any]) 
 def min_radius_attack(distance: Distance, settings: Mapping[str, Any]) -> Attack:
     """Min d(x, x') subject to margin(z(x'), y) ≥ 0 and the box."""
 
-    def call(given: Call) -> AttackResult:
+    def call(problem: Call) -> AttackResult:
         return min_radius(
-            given.model,
-            given.x,
-            given.y,
+            problem.model,
+            problem.x,
+            problem.y,
             distance,
-            target=given.target,
-            **_common(given),
+            target=problem.target,
+            **_common(problem),
             **settings,
         )
 
@@ -197,7 +197,7 @@ def evaluate(
     labels = read_labels(y, len(images))
     wanted = None if targets is None else _targets(targets, labels)
     measure = read_distance(distance)
-    radii = read_eps(eps)
+    eps_values = read_eps(eps)
     limits = {"restarts": restarts, "iterations": iterations}
     settings = {name: read_count(value, name) for name, value in limits.items()}
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -205,7 +205,9 @@ def evaluate(
     device, dtype = home_of(model, images)
     size = read_count(batch_size, "batch_size") or _batch_size(images, device)
     judge = Judge(model, measure, *box, strict=bool(strict))
-    bench = Bench(judge, asked, [Tally(a.name) for a in asked], radii, int(seed), bool(cascade))
+    bench = Bench(
+        judge, asked, [Tally(a.name) for a in asked], eps_values, int(seed), bool(cascade)
+    )
     run = AttackBatches(
         bench=bench,
         images=images,
@@ -225,7 +227,7 @@ def evaluate(
     _refuse_silence(bench)
     return Robustness(
         distance=measure.name,
-        eps=radii,
+        eps=eps_values,
         confidence=1.0 - delta,
         columns=run.columns(),
         attacks=tuple(_ran(t, a) for t, a in zip(bench.tallies, asked, strict=True)),

@@ -172,9 +172,9 @@ class PenaltyRun:
         self._enter(*self.read())
         grown = not self.strength or self.strength >= self.solver.strength_cap
         if self.worst[-1] <= self.solver.tolerance and grown:
-            found = self._conditions(self.at(), most=CHEAP, thorough=False)
-            self.steepest = max(self.steepest, found.gradient)
-            self.ended = found.stationarity <= self.solver.stationary * self.steepest
+            conditions = self._conditions(self.at(), most=CHEAP, thorough=False)
+            self.steepest = max(self.steepest, conditions.gradient)
+            self.ended = conditions.stationarity <= self.solver.stationary * self.steepest
 
     def at(self) -> Variables:
         """x, as it was given."""
@@ -213,13 +213,13 @@ class PenaltyRun:
         best = self.best
         x = alike(self.like, best["x"])
         # a projection that is no box is asked for in every pass of the thorough way
-        found = self._conditions(x, thorough=self.problem.project is None)
+        conditions = self._conditions(x, thorough=self.problem.project is None)
         return Solution(
             x=self.at(),
             best=x,
             objective=best["objective"],
             violations=best["violations"].double().cpu().numpy(),
-            multipliers=found.multipliers,
+            multipliers=conditions.multipliers,
             objectives=np.array(self.objectives),
             snapshots=np.array(self.worst)[:, None],
             status=self._status(best["worst"]),
@@ -227,9 +227,9 @@ class PenaltyRun:
             penalty=self.weights.double().cpu().numpy(),
             paid=self.paid.double().cpu().numpy(),
             strength=self.strength,
-            stationarity=found.stationarity,
-            complementarity=found.complementarity,
-            how=found.how,
+            stationarity=conditions.stationarity,
+            complementarity=conditions.complementarity,
+            how=conditions.how,
         )
 
     def _inside(self) -> None:

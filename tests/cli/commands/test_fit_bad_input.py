@@ -231,7 +231,7 @@ def test_a_full_disk_at_the_end_keeps_what_was_fitted(run, tmp_path, monkeypatch
     path, out = tmp_path / "t.csv", tmp_path / "run"
     people(120).to_csv(path, index=False)
     with monkeypatch.context() as patch:
-        patch.setattr("setpoint.fit.storage._json", lambda *_: full(0))
+        patch.setattr("setpoint.fit.storage.write_json", lambda *_: full(0))
         result = fitting(run, path, out, "--no-compare")
     assert result.exit_code == 2, result.stderr
     assert "No space left on device" in result.stderr

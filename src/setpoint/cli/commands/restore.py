@@ -186,22 +186,22 @@ def restore(
         device=device,
         nearest="nearest" in names,
     )
-    given = read_problem(asked)
-    found = _compared(given, names, iterations, seed, as_json)
-    setting = given.setting(asked)
+    problem = read_problem(asked)
+    comparison = _compared(problem, names, iterations, seed, as_json)
+    setting = problem.setting(asked)
     if out is not None:
-        found.save(out, setting=setting, force=force)
+        comparison.save(out, setting=setting, force=force)
     if as_json:
-        print_json(_record(found, setting, out))
+        print_json(_record(comparison, setting, out))
     else:
-        _show(Screen.open(), found, setting, given, out)
-    if found.stopped:
+        _show(Screen.open(), comparison, setting, problem, out)
+    if comparison.stopped:
         where = "nothing is written." if out is None else f'it is written to "{out}".'
         raise KeyboardInterrupt(f"stopped; what is shown is the best so far, and {where}")
 
 
-def _check_numbers(**given: tuple[int | None, int]) -> None:
-    for name, (value, least) in given.items():
+def _check_numbers(**numbers: tuple[int | None, int]) -> None:
+    for name, (value, least) in numbers.items():
         if value is not None and value < least:
             raise KindError(f"--{name} is a whole number, {least} or more; got {value}.")
 
@@ -219,29 +219,29 @@ def _pair(text: str | None) -> tuple[float, float] | None:
 
 
 def _compared(
-    given: Measured, names: list[str], iterations: int | None, seed: int, quiet: bool
+    problem: Measured, names: list[str], iterations: int | None, seed: int, quiet: bool
 ) -> Compared:
     from setpoint.restoration.compare import compare
 
     with ProgressBar(quiet) as bar:
         try:
-            found = compare(
-                given.y,
-                given.operator,
-                given.prior,
+            comparison = compare(
+                problem.y,
+                problem.operator,
+                problem.prior,
                 names,
-                given.truth,
-                noise=given.noise,
+                problem.truth,
+                noise=problem.noise,
                 seed=seed,
-                training=given.training,
+                training=problem.training,
                 iterations=iterations,
                 callback=_Iterates(names, bar),
             )
         except KeyboardInterrupt:
-            said = "stopped before the first iterate; nothing is written."
-            raise KeyboardInterrupt(said) from None
+            why = "stopped before the first iterate; nothing is written."
+            raise KeyboardInterrupt(why) from None
         bar(Progress(what="done", done=len(names), total=len(names)))
-        return found
+        return comparison
 
 
 class _Iterates:
@@ -272,19 +272,23 @@ class _Iterates:
         )
 
 
-def _record(found: Compared, setting: RestorationSetting, out: Path | None) -> dict[str, Any]:
+def _record(comparison: Compared, setting: RestorationSetting, out: Path | None) -> dict[str, Any]:
     from setpoint.restoration.storage import as_json
 
-    return {**as_json(found, setting), "written": None if out is None else str(out)}
+    return {**as_json(comparison, setting), "written": None if out is None else str(out)}
 
 
 def _show(
-    screen: Screen, found: Compared, setting: RestorationSetting, given: Measured, out: Path | None
+    screen: Screen,
+    comparison: Compared,
+    setting: RestorationSetting,
+    problem: Measured,
+    out: Path | None,
 ) -> None:
     from setpoint.restoration.html_page import pair
 
-    low, high = found.range
-    size = " x ".join(map(str, given.prior.shape))
+    low, high = comparison.range
+    size = " x ".join(map(str, problem.prior.shape))
     screen.line()
     screen.facts(
         [
@@ -294,7 +298,7 @@ def _show(
             ("Prior", f"{setting.prior}: images of {size}, values {low:g} to {high:g}"),
         ]
     )
-    rows = found.table()
+    rows = comparison.table()
     heads = {"psnr": "PSNR dB", "ssim": "SSIM", "residual": "residual", "oracle_psnr": "oracle dB"}
     digits = {"psnr": 2, "ssim": 3, "residual": 4, "oracle_psnr": 2}
     keys = [key for key in heads if any(row[key] is not None for row in rows)]
@@ -317,16 +321,20 @@ def _show(
     screen.facts(
         [
             *((row["method"], row["status"]) for row in rows),
-            *((name, f"could not be used: {why}") for name, why in found.failed.items()),
-            *_unbegun(found),
-            ("Verdict", found.verdict()),
+            *((name, f"could not be used: {why}") for name, why in comparison.failed.items()),
+            *_unbegun(comparison),
+            ("Verdict", comparison.verdict()),
             *(("Note", note) for note in setting.notes),
             *([] if out is None else [("Written", str(out))]),
         ]
     )
 
 
-def _unbegun(found: Compared) -> list[tuple[str, str]]:
+def _unbegun(comparison: Compared) -> list[tuple[str, str]]:
     """Methods that Ctrl-C came before."""
-    left = [name for name in found.asked if name not in found.restored and name not in found.failed]
+    left = [
+        name
+        for name in comparison.asked
+        if name not in comparison.restored and name not in comparison.failed
+    ]
     return [("Stopped", f"{', '.join(left)} not begun")] if left else []

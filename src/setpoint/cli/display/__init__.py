@@ -1,1 +1,1 @@
-"""What the command line shows: tables, pictures of curves, bars; data in, text out."""
+"""Display of the command line: tables, pictures of curves, bars; data in, text out."""

@@ -1,4 +1,4 @@
-"""What is printed: a screen for people, one JSON object for programs, and the exit codes.
+"""Output of the commands: a screen for people, one JSON object for programs, and the exit codes.
 
 The screen takes its width from the terminal (80 columns without one), has colours only on a
 terminal, and says everything in ASCII where the stream cannot carry more.

@@ -1,4 +1,4 @@
-"""What a fit is given: the features, the target, and the columns that have another role."""
+"""Table of a fit: the features, the target, and the columns that have another role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from setpoint.cli.inputs.fit_target import Target, read_target, unlabelled, with
 from setpoint.cli.inputs.scored_table import columns_of, group_values
 from setpoint.cli.words import count
 from setpoint.datasets import Schema, column, numbers, read_table
-from setpoint.datasets.columns.column_names import quoted
+from setpoint.datasets.columns.column_names import absent_column, quoted
 from setpoint.goals import Goal
 
 if TYPE_CHECKING:
@@ -131,11 +131,9 @@ def _more(table: pd.DataFrame, goal: Goal, uses: Uses) -> dict[str, Any]:
         more["sample_weight"] = weights(table, uses.weight)
     sought = columns_of(goal)
     if "group" in goal.columns and "group" not in table.columns:
-        named = next(iter(uses.groups), "sex")
-        raise DataError(
-            f'the goal says by="group", and there is no column "group"; name the column itself, '
-            f'for example by="{named}".'
-        )
+        example = next(iter(uses.groups), "sex")
+        remedy = f'name the column itself, for example by="{example}"'
+        raise absent_column("group", 'by="group" in the goal', table.columns, remedy)
     groups = tuple(dict.fromkeys([*uses.groups, *sought]))
     if groups:
         more["group"] = {name: group_values(table, name, "group") for name in groups}

@@ -139,8 +139,8 @@ def read_problem(asked: RestoreOptions) -> Measured:
 def _agree(asked: RestoreOptions) -> None:
     """Options that need each other, or exclude each other."""
     if not asked.simulate:
-        for name, given in (("through", asked.through), ("hide-noise", asked.hidden)):
-            if given:
+        for name, present in (("through", asked.through), ("hide-noise", asked.hidden)):
+            if present:
                 raise KindError(f"--{name} belongs to --simulate; say both or neither.")
         if asked.noise == "none":
             raise KindError("--noise none belongs to --simulate; say --noise unknown.")
@@ -170,15 +170,15 @@ def _check_ends(asked: RestoreOptions, box: Range) -> None:
     low, high = box
     if math.isfinite(high - low):
         return
-    said = f"--prior {asked.prior} declares the range {low:g},{high:g}"
-    for name, given in (("truth", asked.truth is not None), ("simulate", asked.simulate)):
-        if given:
+    declared = f"--prior {asked.prior} declares the range {low:g},{high:g}"
+    for name, present in (("truth", asked.truth is not None), ("simulate", asked.simulate)):
+        if present:
             raise KindError(
-                f"{said}, and a score needs two ends: declare them there, such as range=(0.0, "
+                f"{declared}, and a score needs two ends: declare them there, such as range=(0.0, "
                 f"1.0), or leave --{name} out."
             )
     if asked.pad and not math.isfinite(low):
-        raise KindError(f"{said}, which says nothing of how dark a frame is: leave --pad out.")
+        raise KindError(f"{declared}, which says nothing of how dark a frame is: leave --pad out.")
 
 
 def _noise(spec: str, box: Range) -> Any:
@@ -270,12 +270,12 @@ def _read(asked: RestoreOptions, prior: Any) -> tuple[dict[str, Pictures], bool]
                 f"--pad is for clean images and for measurements of their size; {asked.operator} "
                 f"gives {' × '.join(map(str, due))}."
             )
-    made = {"source": _sized(asked.source, due, asked, asked.first, "--array", asked.array)}
+    pictures = {"source": _sized(asked.source, due, asked, asked.first, "--array", asked.array)}
     for name, path in files.items():
         if path is not None:
             first = asked.first if name == "truth" else None
-            made[name] = _sized(path, clean, asked, first, f"--{name}-array", arrays[name])
-    return made, framed
+            pictures[name] = _sized(path, clean, asked, first, f"--{name}-array", arrays[name])
+    return pictures, framed
 
 
 def _parameters(prior: Any) -> Any:
@@ -322,24 +322,24 @@ class _Tensors:
         low, high = self.box
         edge = EDGE * (high - low)  # infinite where the range has no ends: nothing is beyond it
         if values.min() < low - edge or values.max() > high + edge:
-            given = pictures.known(self.stated(pictures))
+            declared = pictures.known(self.stated(pictures))
             raise DataError(
                 f"{pictures.source} goes from {pictures.values.min():g} to "
-                f"{pictures.values.max():g}, beyond its range {given[0]:g},{given[1]:g}; state "
-                "the one it has as --range."
+                f"{pictures.values.max():g}, beyond its range {declared[0]:g},{declared[1]:g}; "
+                "state the one it has as --range."
             )
         return torch.from_numpy(padded(values, self.asked.pad, low)).to(self.asked.device)
 
     def measurement(self, operator: Any) -> Tensor:
         """IN in the units of A(x), hidden pixels as 0."""
         pictures = self.pictures["source"]
-        known = pictures.range or self.asked.range
+        declared = pictures.range or self.asked.range
         if self.kind == "other" and pictures.range is not None:
             raise DataError(
                 f"{self.asked.operator} does not give an image, and the range of {pictures.source} "
                 "is that of images: its numbers are taken as they stand, floats in an .npy or .npz."
             )
-        if self.kind == "other" or (self.kind != "image" and known is None):
+        if self.kind == "other" or (self.kind != "image" and declared is None):
             values = pictures.values.astype("float32")
         else:
             values = pictures.within(self.box, self.stated(pictures))
@@ -351,18 +351,18 @@ class _Tensors:
 
     def check_range(self) -> None:
         """--range is for some file."""
-        unsaid = [name for name, held in self.pictures.items() if held.range is None]
+        unsaid = [name for name, file in self.pictures.items() if file.range is None]
         if self.asked.range is None or any(n != "source" or self.kind != "other" for n in unsaid):
             return
-        held = self.pictures["source"]
+        source = self.pictures["source"]
         if unsaid:
             raise DataError(
                 f"--range is not needed: {self.asked.operator} does not give an image, and the "
-                f"numbers of {held.source} are taken as they stand. Leave it out."
+                f"numbers of {source.source} are taken as they stand. Leave it out."
             )
-        low, high = held.known()
+        low, high = source.known()
         raise DataError(
-            f"--range is not needed: {held.source} holds {held.values.dtype}, whose range is "
+            f"--range is not needed: {source.source} holds {source.values.dtype}, whose range is "
             f"{low:g},{high:g}. Leave it out."
         )
 

@@ -1,4 +1,4 @@
-"""What a user brings to ``setpoint robustness``: code by its name, weights, images.
+"""Code and data of a user of ``setpoint robustness``: code by its name, weights, images.
 
 Nothing is ever unpickled: weights are read by safetensors, arrays without objects, and code is what
 the user names and Python can import.

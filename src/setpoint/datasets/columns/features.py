@@ -54,7 +54,8 @@ def restored(data: Any, j: int) -> NumberColumn | Category:
     parts = {key: value for key, value in data.items() if key != "kind"}
     if set(parts) != set(kind.__dataclass_fields__):
         raise damaged(f"column {j + 1} has the parts {listing(parts)}")
-    name, missing = parts["name"], parts["missing"]
+    name = parts["name"]
+    missing = parts["missing"]
     if not isinstance(name, str) or not isinstance(missing, bool):
         raise damaged(f"the name of column {j + 1} is no text, or missing no truth value")
     if kind is Category:

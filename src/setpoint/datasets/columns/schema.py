@@ -220,7 +220,8 @@ class Schema(Record):
             return cls(tuple(Column(name, "number") for name in names), form)
         names = list(map(str, frame.columns))
         _check_names(names, keep, drop)
-        columns, notes = [], []
+        columns: list[Column] = []
+        notes: list[str] = []
         for j, name in enumerate(names):
             column, sentences = Column(name, "ignored", why="dropped on request"), []
             if name not in drop:

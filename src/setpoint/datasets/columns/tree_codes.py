@@ -161,7 +161,8 @@ def _ranked(series: pd.Series, name: str) -> tuple[str, ...]:
 def _column(data: Any, j: int) -> tuple[str, tuple[str, ...] | None]:
     if not isinstance(data, Mapping) or set(data) != {"name", "levels"}:
         raise _damaged(f"column {j + 1} is no record of a column")
-    name, levels = data["name"], data["levels"]
+    name = data["name"]
+    levels = data["levels"]
     if not isinstance(name, str):
         raise _damaged(f"the name of column {j + 1} is no text")
     if levels is None:

@@ -130,8 +130,8 @@ class Outlook:
         least = np.where(self.merit > -np.inf, 1.0, 0.0)
         for asked, parts, cap in zip(self.asked, self.parts, caps, strict=True):
             for part in parts:
-                told = part.as_seen if as_seen else part.power
-                least = np.minimum(least, told(asked.sign * cap, rows))
+                power = part.as_seen if as_seen else part.power
+                least = np.minimum(least, power(asked.sign * cap, rows))
         return least
 
     def excess(self, rows: float) -> list[np.ndarray]:
@@ -272,13 +272,13 @@ def smoothed(land: Along, places: np.ndarray) -> list[np.ndarray] | None:
     ranks = np.minimum(ends - counts + np.floor(np.outer(within, counts)), ranked.size - 1)
     standing = ranked[ranks.astype(np.int64)]  # (ROWS_PER_GAP, thresholds)
     some = land.columns.sample(ROWS_OF_A_CURVE)
-    known = np.asarray(some.scores, np.float64)
-    order = np.argsort(known, kind="stable")
+    sampled = np.asarray(some.scores, np.float64)
+    order = np.argsort(sampled, kind="stable")
     scores = np.r_[thresholds[1:], ranked[-1] - 1.0]  # what lies below the last is below all
     metrics: list[list[np.ndarray]] = [[] for _ in land.asked]
     drawn: Along | None = None
     for curve in drawn_curves(some, DRAWS):
-        share = np.interp(standing, known[order], curve[order]).mean(0)
+        share = np.interp(standing, sampled[order], curve[order]).mean(0)
         counted = _counted(land.columns, scores, counts * share, counts)
         drawn = Along(land.goal, counted, like=drawn)
         for j, asked in enumerate(land.asked):

@@ -158,7 +158,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
     here = land.best(caps)
     if here is None:
         return ()
-    found = []
+    priced = []
     for j, asked in enumerate(land.asked):
         if asked.equality:  # it has no side to be relaxed to
             continue
@@ -171,7 +171,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
             back = 1
         steps = (back * step, -_tighter(asked, caps[j], step))
         moves = tuple(_move(land, caps, j, by, here.merit) for by in steps)
-        found.append(
+        priced.append(
             Price(
                 constraint=str(asked.at_cap(caps[j])),
                 metric=str(asked.metric),
@@ -188,7 +188,7 @@ def prices(land: Landscape, caps: Caps, seed: int = 0) -> tuple[Price, ...]:
                 moves=tuple(move for move in moves if move is not None),
             )
         )
-    return tuple(found)
+    return tuple(priced)
 
 
 def _step(asked: ConstraintBound, cap: float, behind: int) -> float:
@@ -314,20 +314,20 @@ def _width(land: Along, caps: Caps, j: int, step: float) -> float:
 def _rows_within(land: Along, caps: Caps, j: int, width: float) -> float:
     """Rows that change sides within the window."""
     ends = [land.index(_with(caps, j, caps[j] + d)) for d in (-width, width)]
-    known = [land.flagged[i] for i in ends if i is not None]
-    if len(known) < 2:
+    flagged = [land.flagged[i] for i in ends if i is not None]
+    if len(flagged) < 2:
         here = land.index(caps)
-        known += [] if here is None else [land.flagged[here]]
-    return abs(float(known[0] - known[-1])) if known else 0.0
+        flagged += [] if here is None else [land.flagged[here]]
+    return abs(float(flagged[0] - flagged[-1])) if flagged else 0.0
 
 
 def _slope(land: Along, caps: Caps, j: int, width: float) -> float | None:
     """The slope of the line through V at bounds within the window."""
     at = caps[j] + width * np.linspace(-1, 1, 9)
     places = [land.index(_with(caps, j, float(cap))) for cap in at]
-    known = np.array([place is not None for place in places])
-    if np.count_nonzero(known) < 3:
+    reachable = np.array([place is not None for place in places])
+    if np.count_nonzero(reachable) < 3:
         return None
     merit = land.merit[[place for place in places if place is not None]]
-    away = at[known] - at[known].mean()
+    away = at[reachable] - at[reachable].mean()
     return max(float(away @ (merit - merit.mean()) / (away @ away)), 0.0)

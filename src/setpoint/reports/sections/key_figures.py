@@ -127,10 +127,12 @@ def key_figures(
     for constraint in goal.constraints:
         asked = constraint.number
         if asked is None:
-            body, asked = constraint.left - constraint.right, 0.0
+            body = constraint.left - constraint.right
+            asked = 0.0
             name = f"{constraint.left} - {constraint.right}"
         else:
-            body, name = constraint.left, str(constraint.left)
+            body = constraint.left
+            name = str(constraint.left)
         figure = _figure(body, columns)
         figures.append(replace(figure, name=name, role=LIMIT, op=constraint.op, asked=asked))
     names = {figure.name for figure in figures}

@@ -63,11 +63,11 @@ def curves(columns: Columns) -> ThresholdCurves | None:
     if tp[-1] <= 0 or fp[-1] <= 0:
         return None
     at = last[thinned(tp[last], fp[last])]
-    tp_at, fp_at = tp[at], fp[at]
-    flagged = tp_at + fp_at
-    some = flagged > 0
-    at, tp_at, fp_at, flagged = at[some], tp_at[some], fp_at[some], flagged[some]
-    precision, recall, fpr = tp_at / flagged, tp_at / tp[-1], fp_at / fp[-1]
+    at = at[tp[at] + fp[at] > 0]  # precision is empty where nothing is flagged
+    flagged = tp[at] + fp[at]
+    precision = tp[at] / flagged
+    recall = tp[at] / tp[-1]
+    fpr = fp[at] / fp[-1]
     whole = len(actual) - 1
     low, high = share_interval(*_counts(precision, flagged, own(at, None)))
     recall_low, recall_high = share_interval(*_counts(recall, tp[-1], own(whole, True)))

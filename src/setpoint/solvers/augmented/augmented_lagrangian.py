@@ -297,7 +297,7 @@ def _concluded(run: Epochs | Rounds, state: dict[str, Any], why: str) -> Augment
     feasible = best["worst"] <= run.feasibility
     run.ended |= optimal and feasible
     paid, count = balance.paid.double().cpu().numpy(), int((~run.equal).sum())
-    low, high = (side.numpy() for side in balance.held())
+    low, high = (side.numpy() for side in balance.bound_forces())
     return Augmented(
         x=best["x"],
         fun=best["f"],

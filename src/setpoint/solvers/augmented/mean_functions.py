@@ -62,10 +62,10 @@ class Balance:
         """‖r̂‖."""
         return float(self.resting.counted(self.left).norm())
 
-    def held(self) -> tuple[Tensor, Tensor]:
+    def bound_forces(self) -> tuple[Tensor, Tensor]:
         """The forces of the lower and of the upper bounds, (n,) each, 0 or more."""
-        held = self.left - self.resting.counted(self.left)
-        return held.clamp(min=0), (-held).clamp(min=0) + 0.0  # no −0
+        force = self.left - self.resting.counted(self.left)
+        return force.clamp(min=0), (-force).clamp(min=0) + 0.0  # no −0
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,33 +122,33 @@ class MeanFunctions:
         rows = active.nonzero().reshape(-1).tolist()
         size = sum(part.numel() for part in parts)
         if len(rows) > min(DIRECT, ENTRIES // max(size, 1)):
-            rows, kept = [], paid * active
+            rows, multipliers = [], paid * active
         else:
-            kept = torch.zeros_like(paid)
-        # the first row is the gradient of f + keptᵀ v, the others those of active constraints
+            multipliers = torch.zeros_like(paid)
+        # the first row is the gradient of f + λᵀ v, the others those of active constraints
         slopes, count = torch.zeros(1 + len(rows), size, dtype=torch.float64), 0
         squares = slopes @ slopes.T
         for batch in self.batches:
-            found = self._slopes(parts, batch, kept, rows)
-            slopes += found
-            squares, count = squares + found @ found.T, count + 1
+            of_batch = self._slopes(parts, batch, multipliers, rows)
+            slopes += of_batch
+            squares, count = squares + of_batch @ of_batch.T, count + 1
         slopes, squares = slopes / count, squares / count
         resting = at_bounds(parts, self.box, slack).cpu()
-        found = torch.zeros(len(rows), dtype=torch.float64)
+        renewed = torch.zeros(len(rows), dtype=torch.float64)
         if not bool(torch.isfinite(slopes).all()):
             rows, slopes = [], slopes[:1]  # the residual is no number either, and says so
-            squares, found = squares[:1, :1], found[:0]
+            squares, renewed = squares[:1, :1], renewed[:0]
         if rows:
-            high = torch.full_like(found, torch.inf)
+            high = torch.full_like(renewed, torch.inf)
             low = torch.where(equal[rows].cpu(), -high, 0.0)
-            found = direct(slopes[1:], slopes[0], resting, (low, high))
-            kept = kept.clone()
-            kept[rows] = found.to(kept)
-        mix = torch.cat([torch.ones(1, dtype=torch.float64), found])
+            renewed = direct(slopes[1:], slopes[0], resting, (low, high))
+            multipliers = multipliers.clone()
+            multipliers[rows] = renewed.to(multipliers)
+        mix = torch.cat([torch.ones(1, dtype=torch.float64), renewed])
         left = mix @ slopes
         spread = float(mix @ (squares @ mix) - left.square().sum())
         noise = (max(spread, 0.0) / (count - 1)) ** 0.5 if count > 1 else 0.0
-        return Balance(kept, left, resting, noise)
+        return Balance(multipliers, left, resting, noise)
 
     def slopes(
         self,

@@ -131,7 +131,9 @@ class Feed:
     """
 
     def __init__(self, batches: Any, steps: int | None, seed: int) -> None:
-        self.given, self.steps, self.seed = batches, steps, seed
+        self.batches = batches
+        self.steps = steps
+        self.seed = seed
         if callable(batches):
             self.steps = steps or 100
             self.whole: Iterable[Any] = [batches() for _ in range(self.steps)]
@@ -152,13 +154,13 @@ class Feed:
 
     def epoch(self, number: int) -> Iterator[Any]:
         """The batches of an epoch."""
-        if callable(self.given):
-            return (self.given() for _ in range(self.steps or 0))
-        if isinstance(self.given, list | tuple):
+        if callable(self.batches):
+            return (self.batches() for _ in range(self.steps or 0))
+        if isinstance(self.batches, list | tuple):
             rng = torch.Generator().manual_seed(self.seed + number)
-            order = torch.randperm(len(self.given), generator=rng).tolist()
-            return islice((self.given[k] for k in order), self.steps)
-        return islice(iter(self.given), self.steps)
+            order = torch.randperm(len(self.batches), generator=rng).tolist()
+            return islice((self.batches[k] for k in order), self.steps)
+        return islice(iter(self.batches), self.steps)
 
 
 def _sized(batches: Any) -> bool:

@@ -32,9 +32,10 @@ class BestIterates:
 
     def against(self, x: Tensor, f: Tensor, violation: Tensor, feasibility: float) -> BestIterates:
         """The better of this and another point, row by row; what is not finite is never better."""
-        holds, held = violation <= feasibility, self.violation <= feasibility
+        holds = violation <= feasibility
+        held_before = self.violation <= feasibility
         better = torch.where(
-            holds == held,
+            holds == held_before,
             torch.where(holds, f < self.f, violation < self.violation),
             holds,
         )

@@ -68,8 +68,8 @@ def box_for(bounds: Any, x0: Tensor) -> BatchedBox | None:
     if bounds[0] is None and bounds[1] is None:
         return None
     sides = []
-    for given, name, none in zip(bounds, ("low", "high"), (-torch.inf, torch.inf), strict=True):
-        side = torch.as_tensor(none if given is None else given, dtype=x0.dtype, device=x0.device)
+    for bound, name, none in zip(bounds, ("low", "high"), (-torch.inf, torch.inf), strict=True):
+        side = torch.as_tensor(none if bound is None else bound, dtype=x0.dtype, device=x0.device)
         side = side.detach()
         try:
             side = side.broadcast_to(x0.shape)

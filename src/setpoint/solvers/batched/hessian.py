@@ -49,13 +49,13 @@ class FullMemory:
             return vectors @ self.h
         still = (~free).to(vectors.dtype)
         u = (vectors * free[:, None]) @ self.h
-        held = still[:, :, None] * still[:, None, :] * self.h
-        held = held + torch.diag_embed(free.to(vectors.dtype))
-        factor = torch.linalg.cholesky_ex(held)[0]
+        block = still[:, :, None] * still[:, None, :] * self.h
+        block = block + torch.diag_embed(free.to(vectors.dtype))
+        factor = torch.linalg.cholesky_ex(block)[0]
         z = torch.cholesky_solve((u * still[:, None]).mT, factor).mT
-        found = u - z @ self.h
-        found = torch.where(found.isfinite(), found, u)  # a block that lost its definiteness
-        return found * free[:, None]
+        product = u - z @ self.h
+        product = torch.where(product.isfinite(), product, u)  # a block that lost its definiteness
+        return product * free[:, None]
 
     def update(self, s: Tensor, y: Tensor, where: Tensor) -> None:
         """Take in the pair (s, y) (B, n) in the rows ``where`` (B,), which have s'y > 0."""
@@ -145,18 +145,18 @@ class LimitedMemory:
         least = torch.finfo(s.dtype).eps ** 0.75
         keep = diagonal > least * (ss * squares).sqrt()
         keep = keep & (diagonal > 0)
-        kept = keep.to(s.dtype)
-        pairs = kept[:, :, None] * kept[:, None, :]
+        usable = keep.to(s.dtype)
+        pairs = usable[:, :, None] * usable[:, None, :]
         gamma = _scale(diagonal, squares, keep)[:, None, None]
-        r = (sy * pairs).triu() + torch.diag_embed(1 - kept)
-        a, b = a * kept[:, :, None], b * kept[:, :, None]
+        r = (sy * pairs).triu() + torch.diag_embed(1 - usable)
+        a, b = a * usable[:, :, None], b * usable[:, :, None]
         u = torch.linalg.solve_triangular(r, a, upper=True)
-        middle = torch.diag_embed(diagonal * kept) + gamma * yy * pairs
+        middle = torch.diag_embed(diagonal * usable) + gamma * yy * pairs
         first = torch.linalg.solve_triangular(r.mT, middle @ u - gamma * b, upper=False)
         # back to ring order
         first, second = (
             torch.zeros_like(c).scatter(1, order[:, :, None].expand_as(c), c)
-            for c in (first * kept[:, :, None], -gamma * u * kept[:, :, None])
+            for c in (first * usable[:, :, None], -gamma * u * usable[:, :, None])
         )
         return gamma * vectors + first.mT @ s + second.mT @ y
 

@@ -34,9 +34,11 @@ def least_force(
     low = -equal.to(at.g.dtype)
     most = (2 / mu)[:, None]
     for _ in range(PASSES if at.v.shape[1] else 0):
-        held = j if box is None else j * box.free(at.x, merit.pulled(one, at.g, lam, j))[:, None]
-        q = held @ held.mT * most[:, :, None] ** 2
-        w = (held @ at.g[:, :, None])[:, :, 0] * most
+        free_slopes = (
+            j if box is None else j * box.free(at.x, merit.pulled(one, at.g, lam, j))[:, None]
+        )
+        q = free_slopes @ free_slopes.mT * most[:, :, None] ** 2
+        w = (free_slopes @ at.g[:, :, None])[:, :, 0] * most
         lam = box_dual(q, w[:, None], low, torch.ones_like(low))[:, 0] * most * active
     force = merit.pulled(one, at.g, lam, j)
     if box is not None:
@@ -51,8 +53,8 @@ def unbalanced(force: Tensor, at: BatchedPoint, lam: Tensor) -> Tensor:
 
     A steep slope that a bound or a constraint holds says nothing of the other coordinates.
     """
-    made = at.g.abs() + torch.einsum("bp,bpn->bn", lam.abs(), at.j.abs())
-    return (force.abs() / (1 + made)).amax(-1)
+    sizes = at.g.abs() + torch.einsum("bp,bpn->bn", lam.abs(), at.j.abs())
+    return (force.abs() / (1 + sizes)).amax(-1)
 
 
 def stuck(at: BatchedPoint, box: BatchedBox | None, equal: Tensor, tolerance: float) -> Tensor:
@@ -66,13 +68,14 @@ def stuck(at: BatchedPoint, box: BatchedBox | None, equal: Tensor, tolerance: fl
         return torch.zeros_like(at.f, dtype=torch.bool)
     y = merit.weights(at.v, equal)
     low = -equal.to(at.g.dtype)
-    held, none = at.j, torch.zeros_like(at.f)
+    free_slopes = at.j
+    none = torch.zeros_like(at.f)
     for _ in range(PASSES):
         if box is not None:
-            held = at.j * box.free(at.x, merit.pulled(none, at.g, y, at.j))[:, None]
-        q = held @ held.mT
+            free_slopes = at.j * box.free(at.x, merit.pulled(none, at.g, y, at.j))[:, None]
+        q = free_slopes @ free_slopes.mT
         y = box_dual(q, -at.v[:, None], low, torch.ones_like(low))[:, 0]
-    pull = torch.einsum("bp,bpn->bn", y, held)
+    pull = torch.einsum("bp,bpn->bn", y, free_slopes)
     moved = -(y[:, None] @ q)[:, 0]
     now = merit.total(at.v, equal)
     brought = now - merit.total(at.v + moved, equal)

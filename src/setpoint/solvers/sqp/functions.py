@@ -128,8 +128,8 @@ class Functions:
         if not callable(objective):
             raise KindError(f"objective={objective!r}: a function of x that gives a scalar tensor")
         self.objective = objective
-        given = {"equalities": equalities, "inequalities": inequalities}
-        self.sides = {name: _callables(side, name) for name, side in given.items()}
+        sides = {"equalities": equalities, "inequalities": inequalities}
+        self.sides = {name: _callables(side, name) for name, side in sides.items()}
         self.module = x0 if isinstance(x0, nn.Module) else None
         self.names, parts = _parts(x0)
         self.single = not self.names
@@ -181,9 +181,9 @@ class Functions:
         leaves = [part.detach().clone().requires_grad_() for part in self.split(x)]
         self.calls += 1
         with torch.enable_grad():
-            top, *found = self.read(leaves)
-        pieces = [piece for side in found for piece in side]
-        self._counted(found)
+            top, *sides = self.read(leaves)
+        pieces = [piece for side in sides for piece in side]
+        self._counted(sides)
         self.depends = top.requires_grad
         f = float(top.detach())
         if not pieces:
@@ -224,14 +224,14 @@ class Functions:
         argument: Any = self.module
         if argument is None:
             argument = parts[0] if self.single else dict(zip(self.names, parts, strict=True))
-        for held, name, k in self.places:
-            held[name] = parts[k]
+        for parameters, name, k in self.places:
+            parameters[name] = parts[k]
         try:
             top = self._top(self.objective(argument, *more))
             e, c = (self._side(name, argument, *more) for name in self.sides)
         finally:
-            for held, name, k in self.places:
-                held[name] = self.parameters[k]
+            for parameters, name, k in self.places:
+                parameters[name] = self.parameters[k]
         return top, e, c
 
     def _top(self, value: Any) -> Tensor:
@@ -274,11 +274,11 @@ def _jacobian(rows: Tensor | None, leaves: Sequence[Tensor], m: int) -> Tensor:
     if rows is None or not rows.requires_grad or not m:
         return leaves[0].new_zeros((m, n))
     if m <= ONE_BY_ONE:
-        found = [
+        rows_of_j = [
             torch.autograd.grad(rows[j], leaves, retain_graph=True, allow_unused=True)
             for j in range(m)
         ]
-        return torch.stack([_flat(row, leaves) for row in found])
+        return torch.stack([_flat(row, leaves) for row in rows_of_j])
     eye = torch.eye(m, dtype=rows.dtype, device=rows.device)
     try:
         with warnings.catch_warnings():
@@ -296,11 +296,11 @@ def _jacobian(rows: Tensor | None, leaves: Sequence[Tensor], m: int) -> Tensor:
 
 
 def _block(rows: Tensor, leaves: Sequence[Tensor], weights: Tensor) -> Tensor:
-    found = torch.autograd.grad(
+    slopes = torch.autograd.grad(
         rows, leaves, weights, retain_graph=True, allow_unused=True, is_grads_batched=True
     )
     k = len(weights)
-    parts = zip(found, leaves, strict=True)
+    parts = zip(slopes, leaves, strict=True)
     return torch.cat(
         [
             (x.new_zeros((k, x.numel())) if g is None else g.reshape(k, -1)).double()
@@ -320,16 +320,16 @@ def _flat(parts: Sequence[Tensor | None], leaves: Sequence[Tensor]) -> Tensor:
     )
 
 
-def _callables(given: Any, name: str) -> tuple[Callable[..., Any], ...]:
-    if given is None or callable(given):
-        return () if given is None else (given,)
-    if not isinstance(given, list | tuple):
-        raise KindError(f"{name}={given!r}: a function of x, or a list of them")
-    found = tuple(given)
-    for function in found:
+def _callables(side: Any, name: str) -> tuple[Callable[..., Any], ...]:
+    if side is None or callable(side):
+        return () if side is None else (side,)
+    if not isinstance(side, list | tuple):
+        raise KindError(f"{name}={side!r}: a function of x, or a list of them")
+    functions = tuple(side)
+    for function in functions:
         if not callable(function):
             raise KindError(f"{name} holds {function!r}; give functions of x")
-    return found
+    return functions
 
 
 def _places(
@@ -339,8 +339,12 @@ def _places(
     numbers = {id(parameter): k for k, parameter in enumerate(parameters)}
     out: list[tuple[dict[str, Any], str, int]] = []
     for part in module.modules() if module is not None else ():
-        held: dict[str, Any] = part._parameters
-        out += [(held, name, numbers[id(p)]) for name, p in held.items() if id(p) in numbers]
+        parameters_here: dict[str, Any] = part._parameters
+        out += [
+            (parameters_here, name, numbers[id(p)])
+            for name, p in parameters_here.items()
+            if id(p) in numbers
+        ]
     return out
 
 
