@@ -23,8 +23,7 @@ from torch import nn
 import setpoint as sp
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.fit import members, storage
-from setpoint.fit.plan import Planned
-from setpoint.fit.training_data import FitProgress
+from setpoint.fit.events import FitProgress, Planned
 
 GOAL = "maximize recall subject to precision >= 0.8"
 EASY = "maximize recall subject to precision >= 0.5"

@@ -36,11 +36,11 @@ from setpoint.fit import storage
 from setpoint.fit.cross_fitting import mean_outputs
 from setpoint.fit.members import ScoresGiven
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
-from setpoint.fit.pipeline import Division, fit_goal, refuse_columns
+from setpoint.fit.pipeline import PartOptions, fit_goal, refuse_columns
 from setpoint.fit.plan import MODELS, FitRequest
 from setpoint.fit.run_files import holds_regressor
 from setpoint.fit.run_record import ClassifierRun
-from setpoint.fit.training_data import Encoder, Job
+from setpoint.fit.training_data import ClassTrainingData, Encoder
 from setpoint.goals import Goal, Task, check
 from setpoint.methods import Costs, Method
 from setpoint.methods.portfolio import effort
@@ -117,8 +117,8 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
     checkpoint : path, optional
         A folder where finished parts are kept; ``fit`` with the same rows and settings goes on.
     listener : callable, optional
-        Called with every event: :class:`~setpoint.fit.plan.Planned`,
-        :class:`~setpoint.fit.training_data.FitProgress`, those of :mod:`setpoint.training.events`.
+        Called with every event: :class:`~setpoint.fit.events.Planned`,
+        :class:`~setpoint.fit.events.FitProgress`, those of :mod:`setpoint.training.events`.
     random_state : int
         Seed of splits, weights, order and dropout.
 
@@ -278,7 +278,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         groups = take_groups(group, rows)
         refuse_columns(goal, groups)
         check(goal, labels.task)
-        job = Job(
+        job = ClassTrainingData(
             goal=goal,
             labels=labels,
             rows=Encoder().encode(X if hasattr(X, "iloc") else np.asarray(X)),
@@ -292,7 +292,7 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         run = fit_goal(
             asked,
             job,
-            Division(self.certify_size, split, together, time),
+            PartOptions(self.certify_size, split, together, time),
             origin=origin_of(self, seed),
             work=self.checkpoint if self._crossed(asked) else None,
             time_limit=self.time_limit,

@@ -31,7 +31,11 @@ from setpoint.fit import storage
 from setpoint.fit.network.goal_network import NetworkSettings, device_of
 from setpoint.fit.pipeline import refuse_columns
 from setpoint.fit.regression.regression_comparison import constraint_values
-from setpoint.fit.regression.regression_members import RegressionJob, RegressionMember, members_of
+from setpoint.fit.regression.regression_members import (
+    RegressionMember,
+    RegressionTrainingData,
+    members_of,
+)
 from setpoint.fit.regression.regression_pipeline import RegressionRun, fit_regression
 from setpoint.fit.regression.regression_targets import columns_of, read_targets, real_task
 from setpoint.fit.training_data import Encoder
@@ -196,7 +200,7 @@ class GoalRegressor(RegressorAttributes, RegressorMixin, BaseEstimator):
         table = X if hasattr(X, "iloc") else np.asarray(X)
         forms = {"raw"} if table.ndim > 2 else {m.form for m in members}
         encoder = Encoder.fit(table, np.arange(rows), target, weight, forms)
-        job = RegressionJob(
+        job = RegressionTrainingData(
             goal=goal,
             task=task,
             rows=encoder.encode(table),

@@ -6,16 +6,18 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts
+from setpoint.fit.events import FitProgress
 from setpoint.fit.fold_models import Model
-from setpoint.fit.member_checkpoints import Workshop
+from setpoint.fit.member_checkpoints import MemberCheckpoints
 from setpoint.fit.members import FoldFit, Member
-from setpoint.fit.training_data import Data, Encoded, FitProgress, TrainingData
+from setpoint.fit.training_data import Data, Encoded, TrainingData
 
 
 @dataclass(eq=False)
@@ -51,14 +53,14 @@ class FittedMember:
         """Whether outputs are logits."""
         return self.models[0].probable
 
-    def add(self, made: FoldFit, held: np.ndarray, outputs: np.ndarray, n: int, fold: int) -> None:
+    def add(self, fit: FoldFit, held: np.ndarray, outputs: np.ndarray, n: int, fold: int) -> None:
         """One more fold."""
         if not self.models:
             self.outputs = np.full((n, *outputs.shape[1:]), np.nan)
-        self.models.append(made.model)
+        self.models.append(fit.model)
         self.outputs[held] = outputs
-        self.history += [{"member": self.name, "fold": fold, **row} for row in made.history]
-        self.notes += [note for note in made.notes if note not in self.notes]
+        self.history += [{"member": self.name, "fold": fold, **row} for row in fit.history]
+        self.notes += [note for note in fit.notes if note not in self.notes]
 
     def predict(self, rows: Encoded) -> np.ndarray:
         """The mean of the fold models' outputs on other rows."""
@@ -75,8 +77,8 @@ def mean_outputs(models: Sequence[Model], rows: Encoded) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Portfolio:
-    """What was run: members with all their folds, and whether that is all that was planned.
+class FittedMembers:
+    """Members with all their folds, and whether they are all that was planned.
 
     ``late`` are the members that the time limit left out.
     """
@@ -95,9 +97,9 @@ def run_members(
     job: Data,
     members: Sequence[Member[Data]],
     parts: Parts,
-    workshop: Workshop | None = None,
+    checkpoints: MemberCheckpoints | None = None,
     time_limit: float | None = None,
-) -> Portfolio:
+) -> FittedMembers:
     """Fit every member on every fold, the simplest first.
 
     Ctrl-C, or the end of the time, leaves the members whose folds are all done; the first member
@@ -112,28 +114,36 @@ def run_members(
         one = FittedMember(member)
         try:
             left = None if time_limit is None or not ran else time_limit
-            whole = _run(job, one, parts, workshop, start, left, done, total)
+            ending = _run(job, one, parts, checkpoints, start, left, done, total)
         except KeyboardInterrupt:
             notes.append(_stopped(member))
-            return Portfolio(tuple(ran), tuple(notes), False, tuple(late))
+            return FittedMembers(tuple(ran), tuple(notes), False, tuple(late))
         done += len(parts.folds)
-        if whole == "stopped":
+        if ending is Ending.STOPPED:
             if len(one.models) == len(parts.folds):  # its last fold stopped early, and is usable
                 ran.append(one)
             notes.append(_stopped(member))
-            return Portfolio(tuple(ran), tuple(notes), False, tuple(late))
-        if whole == "late":
+            return FittedMembers(tuple(ran), tuple(notes), False, tuple(late))
+        if ending is Ending.LATE:
             late.append(member.name)
             why = f"{member.name} was left out: the time limit of {time_limit:g} s"
             notes.append(Note(NoteCode.MEMBER_TOO_LATE, why, {"member": member.name}))
             continue
         ran.append(one)
-    return Portfolio(tuple(ran), tuple(notes), True, tuple(late))
+    return FittedMembers(tuple(ran), tuple(notes), True, tuple(late))
 
 
 def _stopped(member: Member[Any]) -> Note:
-    said = f"stopped by hand while fitting {member.name}"
-    return Note(NoteCode.MEMBER_STOPPED, said, {"member": member.name})
+    words = f"stopped by hand while fitting {member.name}"
+    return Note(NoteCode.MEMBER_STOPPED, words, {"member": member.name})
+
+
+class Ending(Enum):
+    """How the folds of one member ended."""
+
+    WHOLE = "whole"
+    LATE = "late"  #: the time limit came before the last fold
+    STOPPED = "stopped"  #: by hand, in a fold that ended early
 
 
 def rows_mark(fit: np.ndarray, held: np.ndarray) -> str:
@@ -146,13 +156,13 @@ def _run(
     job: TrainingData,
     one: FittedMember,
     parts: Parts,
-    workshop: Workshop | None,
+    checkpoints: MemberCheckpoints | None,
     start: float,
     limit: float | None,
     done: int,
     total: int,
-) -> str:
-    """Fit one member on all folds; "whole", "late" or "stopped"."""
+) -> Ending:
+    """Fit one member on all folds, as far as time allows."""
     folds, n = len(parts.folds), len(job.target)
     for fold, (fit, held) in enumerate(parts.folds):
         settings = one.member.mark() + rows_mark(fit, held)
@@ -160,7 +170,7 @@ def _run(
         if limit is not None:
             ahead = one.seconds / len(one.models) * (folds - fold) if one.models else 0.0
             if began - start + ahead > limit:
-                return "late"
+                return Ending.LATE
         job.tell(
             FitProgress(
                 "fit",
@@ -171,16 +181,16 @@ def _run(
                 folds=folds,
             )
         )
-        found = None if workshop is None else workshop.find(one.name, settings, fold)
-        if found is None:
-            made = one.member.fit(job, fit, held, fold)
-            outputs = made.model.outputs(job.rows.rows(made.model.form, held))
-            if workshop is not None and made.finished:
-                workshop.keep(one.name, settings, fold, made, outputs)
+        checkpoint = None if checkpoints is None else checkpoints.find(one.name, settings, fold)
+        if checkpoint is None:
+            fitted = one.member.fit(job, fit, held, fold)
+            outputs = fitted.model.outputs(job.rows.rows(fitted.model.form, held))
+            if checkpoints is not None and fitted.finished:
+                checkpoints.keep(one.name, settings, fold, fitted, outputs)
         else:
-            made, outputs = found
-        one.add(made, held, outputs, n, fold)
+            fitted, outputs = checkpoint
+        one.add(fitted, held, outputs, n, fold)
         one.seconds += time.monotonic() - began
-        if not made.finished:
-            return "stopped"
-    return "whole"
+        if not fitted.finished:
+            return Ending.STOPPED
+    return Ending.WHOLE

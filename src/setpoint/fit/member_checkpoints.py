@@ -27,7 +27,7 @@ from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
 
 
-class Workshop:
+class MemberCheckpoints:
     """A folder of finished parts."""
 
     def __init__(

@@ -36,7 +36,7 @@ from setpoint.fit.network.goal_network import (
     fit_network,
 )
 from setpoint.fit.scikit_members import fit_classifier
-from setpoint.fit.training_data import Data, Job, TrainingData
+from setpoint.fit.training_data import ClassTrainingData, Data, TrainingData
 from setpoint.goals import Task
 from setpoint.methods import Method
 
@@ -86,7 +86,7 @@ class Member(ABC, Generic[Data]):
 
 
 @dataclass(frozen=True)
-class LinearMember(Member[Job]):
+class LinearMember(Member[ClassTrainingData]):
     """Logistic regression with a small ridge."""
 
     form = "numbers"
@@ -99,7 +99,7 @@ class LinearMember(Member[Job]):
     def seconds(self, rows: int, width: int) -> float:
         return 0.05 + 1e-7 * rows * max(width, 1)
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(self, job: ClassTrainingData, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         del held
         X, y, weight = job.rows.rows("numbers", fit), job.target[fit], job.weights(fit)
         if y.ndim == 2:
@@ -136,7 +136,7 @@ class LinearMember(Member[Job]):
 
 
 @dataclass(frozen=True)
-class TreesMember(Member[Job]):
+class TreesMember(Member[ClassTrainingData]):
     """Gradient-boosted trees of LightGBM on log-loss."""
 
     form = "codes"
@@ -154,14 +154,14 @@ class TreesMember(Member[Job]):
         del width
         return self.trees / 100 * (0.2 + 5e-6 * rows)
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(self, job: ClassTrainingData, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         del held
         y, several = job.target[fit], job.target.ndim == 2
         columns = [y[:, j] for j in range(y.shape[1])] if several else [y]
         boosters = [self._one(job, fit, column) for column in columns]
         return FoldFit(TreesModel(boosters, several), [])
 
-    def _one(self, job: Job, fit: np.ndarray, y: np.ndarray) -> Any:
+    def _one(self, job: ClassTrainingData, fit: np.ndarray, y: np.ndarray) -> Any:
         task = job.labels.task
         kind: dict[str, Any] = {"objective": "binary"}
         if task.kind == "multiclass":
@@ -271,7 +271,7 @@ class NetworkBuilder:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Network(NetworkBuilder, Member[Job]):
+class Network(NetworkBuilder, Member[ClassTrainingData]):
     """A network of ours, "linear" or "mlp", or a module of the user's, by any method."""
 
     form = "numbers"
@@ -293,7 +293,7 @@ class Network(NetworkBuilder, Member[Job]):
         steps = min(steps, max(600, 15_000_000 // max(rows, 1)))
         return self.method.hints.step_cost * (0.3 + steps * (1.6e-3 + 2e-5 * width))
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(self, job: ClassTrainingData, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         task = _grouped(job, self.method.threshold_group)
         if self.apart:
             inner = split(job.target[fit], INNER, job.seed + fold)
@@ -328,7 +328,7 @@ class Network(NetworkBuilder, Member[Job]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GivenMember(Member[Job]):
+class GivenMember(Member[ClassTrainingData]):
     """A classifier of scikit-learn, or a pipeline, fitted on rows as they are."""
 
     form = "raw"
@@ -343,7 +343,7 @@ class GivenMember(Member[Job]):
     def __repr__(self) -> str:
         return f"Given({self.model.__class__!r}, {self.model.get_params()!r}, {self.method!r})"
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(self, job: ClassTrainingData, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         shared = bool(np.intersect1d(fit, held).size)
         found, notes = fit_classifier(
             job.goal,
@@ -360,7 +360,7 @@ class GivenMember(Member[Job]):
 
 
 @dataclass(frozen=True)
-class ScoresGiven(Member[Job]):
+class ScoresGiven(Member[ClassTrainingData]):
     """No model: the rows are the scores of one that was trained elsewhere."""
 
     form = "raw"
@@ -370,11 +370,11 @@ class ScoresGiven(Member[Job]):
     def name(self) -> str:
         return "scores"
 
-    def fit(self, job: Job, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(self, job: ClassTrainingData, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
         return FoldFit(ScoresModel(replace(job.labels.task, score=self.score)), [])
 
 
-def _grouped(job: Job, by: str | None) -> Task:
+def _grouped(job: ClassTrainingData, by: str | None) -> Task:
     """The task with the groups that the goal, or the method, speaks of, and their values."""
     task = job.labels.task
     names = {*job.goal.columns} | ({by} if by else set())

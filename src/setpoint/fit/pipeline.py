@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +20,33 @@ from setpoint.datasets import Parts, part
 from setpoint.decisions import DecisionRule
 from setpoint.decisions.outcome import Outcome
 from setpoint.expressions import Domain, take_in
+from setpoint.fit.conclusion.baseline_comparison import compare
 from setpoint.fit.conclusion.out_of_fold import OutOfFold
-from setpoint.fit.conclusion.rule_and_proof import (
-    StackChoice,
-    choose_stack,
-    compare,
+from setpoint.fit.conclusion.rule_choice import ranks_only, rule_on
+from setpoint.fit.conclusion.rule_proof import (
+    Proof,
     extreme_note,
     figures_after,
     prove_rule,
-    ranks_only,
     remember_training,
-    rule_on,
 )
 from setpoint.fit.conclusion.stack import MemberFate, MemberOutcome
-from setpoint.fit.cross_fitting import Portfolio, run_members
-from setpoint.fit.member_checkpoints import Workshop
+from setpoint.fit.conclusion.stack_choice import StackChoice, choose_stack
+from setpoint.fit.cross_fitting import FittedMembers, run_members
+from setpoint.fit.events import FitProgress, Planned
+from setpoint.fit.member_checkpoints import MemberCheckpoints
 from setpoint.fit.members import ScoresGiven
-from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Planned, Recipe, counts_of
+from setpoint.fit.plan import CERTIFY, FitPlan, FitRequest, Recipe, counts_of
 from setpoint.fit.run_checks import prospects, scored_rows, table_checks
 from setpoint.fit.run_record import ClassifierRun, RunOrigin, as_notes, versions
-from setpoint.fit.training_data import Encoder, FitProgress, Job
+from setpoint.fit.training_data import ClassTrainingData, Encoder
 from setpoint.goals import Goal
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.table import kind_for
 
 
 @dataclass(frozen=True)
-class Division:
+class PartOptions:
     """How rows are to be parted; see :func:`setpoint.datasets.part`."""
 
     certify_size: float | None = None
@@ -52,7 +54,7 @@ class Division:
     together: Any = None
     time: Any = None
 
-    def part(self, job: Job, certify_size: float, folds: int) -> Parts:
+    def part(self, job: ClassTrainingData, certify_size: float, folds: int) -> Parts:
         """Part the rows of a job."""
         return part(
             job.target,
@@ -76,9 +78,9 @@ class Division:
 
 
 def fit_goal(
-    asked: FitRequest,
-    job: Job,
-    division: Division,
+    request: FitRequest,
+    job: ClassTrainingData,
+    options: PartOptions,
     *,
     origin: RunOrigin,
     work: str | os.PathLike[str] | None = None,
@@ -88,10 +90,10 @@ def fit_goal(
 
     Parameters
     ----------
-    asked : FitRequest
-    job : Job
+    request : FitRequest
+    job : ClassTrainingData
         Its rows are not encoded yet: the encoder is learned from rows that do not certify.
-    division : Division
+    options : PartOptions
     origin : RunOrigin
         Settings and names, kept in the run.
     work : path, optional
@@ -100,93 +102,61 @@ def fit_goal(
         Seconds after which no member is begun.
     """
     start = time.monotonic()
-    refuse_unmeant(job, asked.kind)
-    recipe = asked.recipe(job.labels.task)
-    size = division.certify_size
-    independent = not division.repeats()
-    if size is None:  # rows with weights, or that depend on each other, prove nothing here
-        provable = asked.goal.lowered.constraints and job.weight is None and independent
-        size = CERTIFY if provable else 0.0
-    parts = division.part(job, size, recipe.folds)
-    given_scores = isinstance(asked.model, ScoresGiven)
-    if given_scores:  # nothing is fitted: all other rows choose the rule
-        parts = replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
-    first, X = parts, job.rows.X
-    recipe, encoder = _encoder(recipe, X, job, parts)
-    job = replace(job, rows=encoder.encode(X))
-    plan = FitPlan.of(asked.goal, recipe, parts, job.target, job.rows.width)
-    mark = fingerprint_of(X, job.target)
-    job.tell(Planned("plan", plan, mark))
-    key = "|".join([mark, str(asked.goal), str(job.seed), _surroundings(job, asked)])
-    module = asked.model if isinstance(asked.model, nn.Module) else None
-    shop = None if work is None else Workshop(work, key, job.labels.task, module)
-    portfolio = run_members(job, recipe.members, parts, shop, time_limit)
-    if not any(r.name in recipe.choice.main for r in portfolio.ran):
-        raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
-    job.tell(FitProgress("conclude", what="rule, proof, referee", done=1, total=1))
-    if not portfolio.finished:  # the certify rows are kept for the fit that goes on
-        parts = replace(parts, certify=np.zeros(0, np.intp))
-    choice = recipe.choice
-    held = OutOfFold.of(job, portfolio, parts, choice)
-    chosen, rule, decision_notes = _decided(held)
-    proof = prove_rule(held, chosen, rule, independent=independent)
-    spent = time.monotonic() - start
-    late = time_limit is not None and 2 * spent > time_limit
-    if not proof.proven and portfolio.finished and not late and division.free(parts):
-        again = division.part(job, 0.0, recipe.folds)
-        place = None if work is None else Path(work) / "again"
-        more = None if place is None else Workshop(place, key, job.labels.task, module)
-        left = None if time_limit is None else time_limit - spent
-        second = run_members(job, recipe.members, again, more, left)
-        if second.finished and len(second.ran) == len(portfolio.ran):
-            portfolio, parts = second, again
-            held = OutOfFold.of(job, portfolio, parts, choice)
-            chosen, rule, decision_notes = _decided(held)
-            proof = figures_after(held, chosen, rule, proof)
-        elif not second.finished:
-            notes = (*portfolio.notes, *second.notes)
-            portfolio = replace(portfolio, notes=notes, finished=False)
-    rule = proof.rule
+    refuse_unmeant(job, request.kind)
+    whole = request.recipe(job.labels.task)
+    parts = _parts(request, job, options, whole.folds)
+    recipe, encoder = _encoder(whole, job, parts)
+    data = replace(job, rows=encoder.encode(job.rows.X))
+    plan = FitPlan.of(request.goal, recipe, parts, data.target, data.rows.width)
+    fingerprint = fingerprint_of(job.rows.X, data.target)
+    data.tell(Planned("plan", plan, fingerprint))
+    fit = MemberFit(
+        data=data,
+        recipe=recipe,
+        options=options,
+        key="|".join(
+            [fingerprint, str(request.goal), str(data.seed), _surroundings(data, request)]
+        ),
+        module=request.model if isinstance(request.model, nn.Module) else None,
+        work=None if work is None else Path(work),
+        start=start,
+        time_limit=time_limit,
+    )
+    attempt = _with_certify_rows(_first_attempt(fit, parts), fit)
+    held, chosen, proof, rule = attempt.held, attempt.chosen, attempt.proof, attempt.proof.rule
     remember_training(held, chosen, rule)
-    comparison = compare(held, chosen, proof) if asked.compare else None
-    counts = counts_of(parts, job.target)
-    out_of_fold = scored_rows("out-of-fold", job, held.rows, chosen.scores, held.fold)
+    comparison = compare(held, chosen, proof) if request.compare else None
+    counts = counts_of(attempt.parts, data.target)
+    out_of_fold = scored_rows("out-of-fold", data, held.rows, chosen.scores, held.fold)
     scored = (out_of_fold,)
-    checks = table_checks(job, first, counts, out_of_fold, rule, fitted=not given_scores)
     if proof.scores is not None:
-        scored = (scored_rows("certify", job, parts.certify, proof.scores), out_of_fold)
+        scored = (scored_rows("certify", data, attempt.parts.certify, proof.scores), out_of_fold)
+    fitted = not isinstance(request.model, ScoresGiven)
+    checks = table_checks(data, parts, counts, out_of_fold, rule, fitted=fitted)
     goal = rule.goal.lowered
-    diagnosis, label_plan, unknown = prospects(goal, rule, scored, choice.confidence)
-    notes = (*parts.notes, *recipe.notes, *portfolio.notes, *decision_notes, *proof.notes)
-    notes += extreme_note(held, chosen, rule)
-    notes += tuple(n for r in portfolio.ran for n in r.notes)
-    main = [m for m in recipe.members if m.name in choice.main]
-    if encoder.schema is not None and any(m.form != "raw" for m in main):
-        notes += tuple(encoder.schema.notes)
-    if job.weight is not None:
-        weighted = "the goal's figures count every row with its sample_weight"
-        notes = (Note(NoteCode.WEIGHTED, weighted), *notes)
+    diagnosis, label_plan, unknown = prospects(goal, rule, scored, recipe.choice.confidence)
+    ran = attempt.fitted.ran
     return ClassifierRun(
-        goal=asked.goal,
+        goal=request.goal,
         origin=origin,
-        labels=job.labels,
+        labels=data.labels,
         encoder=encoder,
         plan=plan,
-        models={r.name: r.models for r in portfolio.ran if r.name in chosen.stack.names},
-        members=member_outcomes(recipe, portfolio, chosen),
+        models={r.name: r.models for r in ran if r.name in chosen.stack.names},
+        members=member_outcomes(recipe, attempt.fitted, chosen),
         stack=chosen.stack,
         rule=rule,
         certificate=proof.certificate,
         comparison=comparison,
         outcome=Outcome.of(goal, rule, proof.certificate or rule.certificate),
-        notes=as_notes((*notes, *unknown)),
-        history=[row for r in portfolio.ran for row in r.history],
-        fingerprint=mark,
+        notes=as_notes((*_run_notes(fit, attempt), *unknown)),
+        history=[row for r in ran for row in r.history],
+        fingerprint=fingerprint,
         seconds=time.monotonic() - start,
         versions=versions(),
-        finished=portfolio.finished,
-        rows=len(job.target),
-        parts=parts,
+        finished=attempt.fitted.finished,
+        rows=len(data.target),
+        parts=attempt.parts,
         counts=counts,
         scored=scored,
         diagnosis=diagnosis,
@@ -195,20 +165,167 @@ def fit_goal(
     )
 
 
-def _decided(held: OutOfFold) -> tuple[StackChoice, DecisionRule, tuple[Note, ...]]:
-    """Who decides, and by which rule, with the margin asked for."""
-    chosen = choose_stack(held)
-    rule, notes = rule_on(held, chosen.scores, held.task, margin=held.choice.margin)
-    return chosen, rule, (*chosen.notes, *notes)
+# Attempts: members on parts, and what is concluded from them.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemberFit:
+    """The members of one fit, and what they are run with.
+
+    Attributes
+    ----------
+    data : ClassTrainingData
+    recipe : Recipe
+    options : PartOptions
+    key : str
+        Of the checkpoints: a part of another fit is not taken up.
+    module : torch.nn.Module or None
+        The user's own.
+    work : Path or None
+        The folder of checkpoints.
+    start : float
+        When the fit began, by the monotonic clock.
+    time_limit : float or None
+        Seconds from then.
+    """
+
+    data: ClassTrainingData
+    recipe: Recipe
+    options: PartOptions
+    key: str
+    module: nn.Module | None
+    work: Path | None
+    start: float
+    time_limit: float | None
+
+    def run(self, parts: Parts, work: Path | None, time_limit: float | None) -> FittedMembers:
+        """Fit every member on every fold; what is done is kept in a folder."""
+        task = self.data.labels.task
+        kept = None if work is None else MemberCheckpoints(work, self.key, task, self.module)
+        return run_members(self.data, self.recipe.members, parts, kept, time_limit)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attempt:
+    """Fitted members and the conclusion from them.
+
+    Attributes
+    ----------
+    fitted : FittedMembers
+    parts : Parts
+    held : OutOfFold
+    chosen : StackChoice
+    rule : DecisionRule
+        As it was chosen out of fold, with the margin asked for.
+    notes : tuple of Note
+        On the stack and the rule.
+    proof : Proof
+    """
+
+    fitted: FittedMembers
+    parts: Parts
+    held: OutOfFold
+    chosen: StackChoice
+    rule: DecisionRule
+    notes: tuple[Note, ...]
+    proof: Proof
+
+    @classmethod
+    def concluded(
+        cls,
+        fit: MemberFit,
+        fitted: FittedMembers,
+        parts: Parts,
+        prove: Callable[[OutOfFold, StackChoice, DecisionRule], Proof],
+    ) -> Attempt:
+        """The conclusion from members that were run on these parts."""
+        held = OutOfFold.of(fit.data, fitted, parts, fit.recipe.choice)
+        chosen = choose_stack(held)
+        rule, notes = rule_on(held, chosen.scores, held.task, margin=held.choice.margin)
+        return cls(
+            fitted=fitted,
+            parts=parts,
+            held=held,
+            chosen=chosen,
+            rule=rule,
+            notes=(*chosen.notes, *notes),
+            proof=prove(held, chosen, rule),
+        )
+
+
+def _parts(request: FitRequest, job: ClassTrainingData, options: PartOptions, folds: int) -> Parts:
+    """The rows parted; those that certify only where there is something they can prove."""
+    size = options.certify_size
+    if size is None:  # rows with weights, or that depend on each other, prove nothing here
+        independent = not options.repeats()
+        provable = request.goal.lowered.constraints and job.weight is None and independent
+        size = CERTIFY if provable else 0.0
+    parts = options.part(job, size, folds)
+    if isinstance(request.model, ScoresGiven):  # nothing is fitted: all other rows choose the rule
+        return replace(parts, folds=((np.zeros(0, np.intp), parts.train),))
+    return parts
+
+
+def _first_attempt(fit: MemberFit, parts: Parts) -> Attempt:
+    """Members that have not seen the certify rows, and one touch of these."""
+    fitted = fit.run(parts, fit.work, fit.time_limit)
+    if not any(r.name in fit.recipe.choice.main for r in fitted.ran):
+        raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
+    fit.data.tell(FitProgress("conclude", what="rule, proof, referee", done=1, total=1))
+    # Of a fit that was stopped the certify rows are kept for the fit that goes on.
+    touched = parts if fitted.finished else replace(parts, certify=np.zeros(0, np.intp))
+    independent = not fit.options.repeats()
+    return Attempt.concluded(fit, fitted, touched, partial(prove_rule, independent=independent))
+
+
+def _with_certify_rows(first: Attempt, fit: MemberFit) -> Attempt:
+    """After a proof that failed: members fitted once more with its rows, where time allows.
+
+    Half of the time limit is for the first attempt: the second takes about as long.
+    """
+    spent = time.monotonic() - fit.start
+    late = fit.time_limit is not None and 2 * spent > fit.time_limit
+    complete = first.fitted.finished and not late
+    if first.proof.proven or not complete or not fit.options.free(first.parts):
+        return first
+    parts = fit.options.part(fit.data, 0.0, fit.recipe.folds)
+    work = None if fit.work is None else fit.work / "again"
+    left = None if fit.time_limit is None else fit.time_limit - spent
+    fitted = fit.run(parts, work, left)
+    if not fitted.finished:
+        notes = (*first.fitted.notes, *fitted.notes)
+        return replace(first, fitted=replace(first.fitted, notes=notes, finished=False))
+    if len(fitted.ran) < len(first.fitted.ran):  # some came too late: the first has more members
+        return first
+    return Attempt.concluded(fit, fitted, parts, partial(figures_after, tried=first.proof))
+
+
+def _run_notes(fit: MemberFit, attempt: Attempt) -> tuple[Note | str, ...]:
+    """What to know of a run: its rows, members, rule and proof."""
+    fitted, recipe = attempt.fitted, fit.recipe
+    weighted = "the goal's figures count every row with its sample_weight"
+    schema = fit.data.rows.encoder.schema
+    main = [m for m in recipe.members if m.name in recipe.choice.main]
+    return (
+        *(() if fit.data.weight is None else (Note(NoteCode.WEIGHTED, weighted),)),
+        *attempt.parts.notes,
+        *recipe.notes,
+        *fitted.notes,
+        *attempt.notes,
+        *attempt.proof.notes,
+        *extreme_note(attempt.held, attempt.chosen, attempt.proof.rule),
+        *(note for r in fitted.ran for note in r.notes),
+        *(schema.notes if schema is not None and any(m.form != "raw" for m in main) else ()),
+    )
 
 
 def member_outcomes(
-    recipe: Recipe, portfolio: Portfolio, chosen: StackChoice
+    recipe: Recipe, fitted: FittedMembers, chosen: StackChoice
 ) -> tuple[MemberOutcome, ...]:
     """What became of every member of the plan."""
     stack = chosen.stack
     weights = dict(zip(stack.names, stack.weights, strict=True))
-    ran = {r.name for r in portfolio.ran}
+    ran = {r.name for r in fitted.ran}
     outcomes = []
     for member in recipe.members:
         name, reason = member.name, ""
@@ -216,7 +333,7 @@ def member_outcomes(
             fate = MemberFate.ALONE if len(stack.used) == 1 else MemberFate.STACKED
         elif name not in recipe.choice.main:
             fate = MemberFate.COMPARED
-        elif name in portfolio.late:
+        elif name in fitted.late:
             fate = MemberFate.TOO_LATE
         elif name not in ran:
             fate = MemberFate.NOT_FITTED
@@ -231,14 +348,13 @@ def member_outcomes(
     return tuple(outcomes)
 
 
-def _encoder(recipe: Recipe, X: Any, job: Job, parts: Parts) -> tuple[Recipe, Encoder]:
+def _encoder(recipe: Recipe, job: ClassTrainingData, parts: Parts) -> tuple[Recipe, Encoder]:
     """The encoder; members for the referee are left out where rows cannot be encoded for them."""
-    rows = parts.train
+    X = job.rows.X
+    if len(np.shape(X)) > 2:
+        return recipe, Encoder()
     try:
-        if len(np.shape(X)) > 2:
-            return recipe, Encoder()
-        found = Encoder.fit(X, rows, job.target, job.weight, recipe.forms)
-        return recipe, found
+        return recipe, Encoder.fit(X, parts.train, job.target, job.weight, recipe.forms)
     except SetpointError as error:
         main = [m for m in recipe.members if m.name in recipe.choice.main]
         if any(m.form != "raw" for m in main):
@@ -249,18 +365,18 @@ def _encoder(recipe: Recipe, X: Any, job: Job, parts: Parts) -> tuple[Recipe, En
         return small, Encoder()
 
 
-def _surroundings(job: Job, asked: FitRequest) -> str:
+def _surroundings(job: ClassTrainingData, request: FitRequest) -> str:
     """A digest of all that a finished part depends on, but its rows and its own settings."""
     encoder = job.rows.encoder
-    made = [x for x in (encoder.schema, encoder.features, encoder.codes) if x is not None]
-    digest = hashlib.sha256(repr([x.to_json() for x in made]).encode())
+    learned = [x for x in (encoder.schema, encoder.features, encoder.codes) if x is not None]
+    digest = hashlib.sha256(repr([x.to_json() for x in learned]).encode())
     digest.update(repr(job.labels.task.to_json()).encode())
     for name in sorted(job.groups):
         digest.update(name.encode() + repr(job.groups[name].tolist()).encode())
     if job.weight is not None:
         digest.update(job.weight.tobytes())
-    if isinstance(asked.model, nn.Module):
-        for tensor in asked.model.state_dict().values():
+    if isinstance(request.model, nn.Module):
+        for tensor in request.model.state_dict().values():
             digest.update(tensor.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
 
@@ -288,7 +404,7 @@ def fingerprint_of(X: Any, target: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def refuse_unmeant(job: Job, kind: str | None) -> None:
+def refuse_unmeant(job: ClassTrainingData, kind: str | None) -> None:
     """Raise before anything is fitted where the goal names groups or classes that no row has."""
     task, rows, goal = job.labels.task, len(job.target), job.goal.lowered
     several = len(task.classes or ())

@@ -30,13 +30,12 @@ from setpoint.goals import Goal, Task
 from setpoint.methods import CrossEntropy, Method, method
 from setpoint.methods.portfolio import Effort, entries
 from setpoint.rules.table import needs_group
-from setpoint.training.events import TrainingEvent
 
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
 
 
 @dataclass(frozen=True)
-class RuleChoice:
+class ConclusionRequest:
     """What the user asked of the conclusion.
 
     Attributes
@@ -82,14 +81,14 @@ class Recipe:
     why : tuple of str
         Of each member, in words.
     folds : int
-    choice : RuleChoice
+    choice : ConclusionRequest
     notes : tuple of str
     """
 
     members: tuple[Member, ...]
     why: tuple[str, ...]
     folds: int
-    choice: RuleChoice
+    choice: ConclusionRequest
     notes: tuple[str, ...] = ()
 
     @property
@@ -201,9 +200,9 @@ class FitRequest:
 
     def _choice(
         self, main: tuple[str, ...], driven: tuple[str, ...], plain: tuple[str, ...], trees: str
-    ) -> RuleChoice:
+    ) -> ConclusionRequest:
         sure = self.confidence
-        return RuleChoice(
+        return ConclusionRequest(
             self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees
         )
 
@@ -249,14 +248,6 @@ class FitRequest:
 
 def _beside(checkpoint: str | os.PathLike[str] | None) -> str | None:
     return None if checkpoint is None else os.path.join(checkpoint, "baseline")
-
-
-@dataclass(frozen=True)
-class Planned(TrainingEvent):
-    """The plan is made, and nothing has been fitted yet."""
-
-    plan: FitPlan
-    fingerprint: str  #: of cells and labels
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from setpoint._core.errors import SetpointError
 from setpoint._core.notes import Note, NoteCode
 from setpoint.datasets import Parts
 from setpoint.decisions import DecisionRule, Diagnosis, Plan, diagnose, plan
-from setpoint.fit.training_data import Encoder, Job
+from setpoint.fit.training_data import ClassTrainingData, Encoder
 from setpoint.goals import Goal
 from setpoint.reports import (
     Check,
@@ -25,7 +25,11 @@ from setpoint.reports import (
 
 
 def scored_rows(
-    name: str, job: Job, rows: np.ndarray, scores: np.ndarray, fold: np.ndarray | None = None
+    name: str,
+    job: ClassTrainingData,
+    rows: np.ndarray,
+    scores: np.ndarray,
+    fold: np.ndarray | None = None,
 ) -> ScoredRows:
     """Rows in one role, as a report takes them."""
     groups = {key: values[rows] for key, values in job.groups.items()} or None
@@ -34,7 +38,7 @@ def scored_rows(
 
 
 def table_checks(
-    job: Job,
+    job: ClassTrainingData,
     parts: Parts,
     counts: Mapping[str, tuple[int, int | None]],
     out_of_fold: ScoredRows,

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from setpoint._core.errors import KindError
-from setpoint._core.progress import Progress
 from setpoint.datasets import Codes, Features, Schema
 from setpoint.datasets.class_labels import ClassLabels
 from setpoint.goals import Goal
@@ -17,26 +16,6 @@ from setpoint.training.events import Listener, TrainingEvent
 
 SOME = 8_192  #: rows of a large table that are encoded at once, to be scored
 LARGE = 20_000  #: rows from which encoding anew is cheaper than holding all of it
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitProgress(Progress, TrainingEvent):
-    """A step of a fit: ``done`` of ``total`` fits, and the member that is fitted."""
-
-    fold: int = 0
-    folds: int = 0
-    best: str = ""
-
-    @property
-    def member(self) -> str:
-        """The member that is fitted."""
-        return self.what
-
-    def words(self) -> str:
-        """The member, its fold, and the best model so far."""
-        fold = f", fold {self.fold}/{self.folds}" if self.folds > 1 else ""
-        best = f", best {self.best}" if self.best else ""
-        return f"{self.member}{fold}{best}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +144,7 @@ class TrainingData:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Job(TrainingData):
+class ClassTrainingData(TrainingData):
     """Rows whose targets are codes of classes, or a 0/1 matrix of labels."""
 
     labels: ClassLabels

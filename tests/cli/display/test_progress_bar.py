@@ -9,7 +9,7 @@ from setpoint._core.progress import Progress
 from setpoint.cli.display import progress_bar
 from setpoint.cli.display.progress_bar import FitBar, ProgressBar
 from setpoint.cli.display.terminal import Screen
-from setpoint.fit.training_data import FitProgress
+from setpoint.fit.events import FitProgress
 from setpoint.robustness import AttackProgress
 from setpoint.training.events import EpochDone
 

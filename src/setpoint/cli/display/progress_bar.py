@@ -9,7 +9,8 @@ from setpoint._core.progress import Progress
 from setpoint.cli.display.terminal import Screen
 
 if TYPE_CHECKING:
-    from setpoint.fit.plan import FitPlan, Planned
+    from setpoint.fit.events import Planned
+    from setpoint.fit.plan import FitPlan
 
 _PLAN = {"rows": "", "models": "", "why": "", "referee": "referee: ", "time": ""}
 
@@ -90,8 +91,7 @@ class FitBar(ProgressBar):
 
     def __call__(self, event: Any) -> None:
         """Take an event of a fit."""
-        from setpoint.fit.plan import Planned
-        from setpoint.fit.training_data import FitProgress
+        from setpoint.fit.events import FitProgress, Planned
         from setpoint.training.events import EpochDone
 
         if isinstance(event, Planned):

@@ -19,7 +19,7 @@ from setpoint.goals import Goal
 
 if TYPE_CHECKING:
     from setpoint.estimators.classifier import GoalClassifier
-    from setpoint.fit.plan import Planned
+    from setpoint.fit.events import Planned
     from setpoint.fit.run_record import ClassifierRun
 
 _LOOKED = (

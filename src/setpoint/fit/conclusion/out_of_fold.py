@@ -12,9 +12,9 @@ import numpy as np
 from setpoint.datasets import Parts
 from setpoint.expressions import Columns, take_in
 from setpoint.fit.conclusion.stack import Stack, fit_stack
-from setpoint.fit.cross_fitting import Portfolio
-from setpoint.fit.plan import RuleChoice
-from setpoint.fit.training_data import SOME, Job
+from setpoint.fit.cross_fitting import FittedMembers
+from setpoint.fit.plan import ConclusionRequest
+from setpoint.fit.training_data import SOME, ClassTrainingData
 from setpoint.goals import Goal, Task
 
 _FOLDS = 5  #: dealt to the referee where one part is held: the folds of a portfolio
@@ -26,33 +26,35 @@ class OutOfFold:
 
     Attributes
     ----------
-    job : Job
-    portfolio : Portfolio
+    job : ClassTrainingData
+    fitted : FittedMembers
     parts : Parts
-    choice : RuleChoice
+    choice : ConclusionRequest
     fold : numpy.ndarray
         The fold of each held row.
     task : Task
         With the kind of score that those have who may decide.
     """
 
-    job: Job
-    portfolio: Portfolio
+    job: ClassTrainingData
+    fitted: FittedMembers
     parts: Parts
-    choice: RuleChoice
+    choice: ConclusionRequest
     fold: np.ndarray
     task: Task
 
     @classmethod
-    def of(cls, job: Job, portfolio: Portfolio, parts: Parts, choice: RuleChoice) -> OutOfFold:
+    def of(
+        cls, job: ClassTrainingData, fitted: FittedMembers, parts: Parts, choice: ConclusionRequest
+    ) -> OutOfFold:
         """The rows of a portfolio that was run on parted rows."""
         rows = parts.held
         several = len(parts.folds) > 1
         fold = parts.fold_of(len(job.target))[rows] if several else _dealt(job, rows)
-        probable = all(r.probable for r in portfolio.ran if r.name in choice.main)
+        probable = all(r.probable for r in fitted.ran if r.name in choice.main)
         known = job.labels.task
         task = Task(known.kind, known.positive, known.classes, score=_score(probable))
-        return cls(job, portfolio, parts, choice, fold, task)
+        return cls(job, fitted, parts, choice, fold, task)
 
     @property
     def goal(self) -> Goal:
@@ -67,17 +69,17 @@ class OutOfFold:
     @cached_property
     def ran(self) -> frozenset[str]:
         """Names of the members that were run."""
-        return frozenset(r.name for r in self.portfolio.ran)
+        return frozenset(r.name for r in self.fitted.ran)
 
     # --- scores ----------------------------------------------------------------------------------
 
     def outputs(self, names: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
         """Out-of-fold outputs of members on some of the held rows."""
-        return {name: self.portfolio.named(name).outputs[rows] for name in names}
+        return {name: self.fitted.named(name).outputs[rows] for name in names}
 
     def probable(self, names: Sequence[str]) -> bool:
         """Whether outputs of all these members are logits."""
-        return all(self.portfolio.named(name).probable for name in names)
+        return all(self.fitted.named(name).probable for name in names)
 
     def task_of(self, names: Sequence[str]) -> Task:
         """The task with the kind of score that these members have."""
@@ -117,7 +119,7 @@ class OutOfFold:
         parts = []
         for some in np.array_split(rows, max(1, -(-len(rows) // SOME))):
             encoded = job.rows.encoder.encode(job.rows.rows("raw", some))
-            outputs = {name: self.portfolio.named(name).predict(encoded) for name in stack.used}
+            outputs = {name: self.fitted.named(name).predict(encoded) for name in stack.used}
             parts.append(stack.scores(outputs, self.task))
         return np.concatenate(parts)
 
@@ -156,7 +158,7 @@ def _score(probable: bool) -> str:
     return "probability" if probable else "raw"
 
 
-def _dealt(job: Job, rows: np.ndarray) -> np.ndarray:
+def _dealt(job: ClassTrainingData, rows: np.ndarray) -> np.ndarray:
     """Folds for the referee where there is one part of held rows: dealt by class."""
     y = job.target[rows]
     shuffled = np.random.default_rng(job.seed).random(len(y))

@@ -42,7 +42,7 @@ ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RegressionJob(TrainingData):
+class RegressionTrainingData(TrainingData):
     """What the members of one regression share; ``target`` is in the user's units."""
 
     task: Task
@@ -86,7 +86,7 @@ class ScaledModel(Model):
         return cls(inner, Scale(**about["scale"]))
 
 
-class RegressionMember(Member[RegressionJob]):
+class RegressionMember(Member[RegressionTrainingData]):
     """A kind of model and how it is trained; nothing but its own rows stops it."""
 
     method: str | Errors
@@ -118,7 +118,9 @@ class RegressionLinear(RegressionMember):
     method: str = "mse"
     ridge: float = 1.0
 
-    def fit(self, job: RegressionJob, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(
+        self, job: RegressionTrainingData, fit: np.ndarray, held: np.ndarray, fold: int
+    ) -> FoldFit:
         scale = job.scale(fit)
         z = scale.standardise(job.target[fit])
         weight = job.way_weights(fit, self.method)
@@ -138,7 +140,9 @@ class RegressionTrees(RegressionMember):
     also_network = False
     method: str = "mse"
 
-    def fit(self, job: RegressionJob, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(
+        self, job: RegressionTrainingData, fit: np.ndarray, held: np.ndarray, fold: int
+    ) -> FoldFit:
         scale = job.scale(fit)
         booster = boosted(
             job,
@@ -166,7 +170,9 @@ class RegressionNetwork(NetworkBuilder, RegressionMember):
     def family(self) -> str:
         return self.model_name
 
-    def fit(self, job: RegressionJob, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(
+        self, job: RegressionTrainingData, fit: np.ndarray, held: np.ndarray, fold: int
+    ) -> FoldFit:
         inner = parted(job.target[fit], job.task, STOP, job.seed)
         scale = job.scale(fit)
         train, tune = fit[inner.train], fit[inner.tune]
@@ -197,7 +203,9 @@ class GivenRegressor(RegressionMember):
     def family(self) -> str:
         return type(self.model).__name__
 
-    def fit(self, job: RegressionJob, fit: np.ndarray, held: np.ndarray, fold: int) -> FoldFit:
+    def fit(
+        self, job: RegressionTrainingData, fit: np.ndarray, held: np.ndarray, fold: int
+    ) -> FoldFit:
         weight = job.way_weights(fit, self.method)
         fresh: Any = clone(self.model)
         weights = {}

@@ -14,7 +14,7 @@ from setpoint.datasets import Parts
 from setpoint.expressions import Columns
 from setpoint.fit.cross_fitting import FittedMember, run_members
 from setpoint.fit.regression.regression_comparison import RegressionComparison, compare
-from setpoint.fit.regression.regression_members import RegressionJob, RegressionMember
+from setpoint.fit.regression.regression_members import RegressionMember, RegressionTrainingData
 from setpoint.fit.regression.regression_targets import columns_of, parted
 from setpoint.fit.run_record import FittedRun, RunOrigin, as_notes
 from setpoint.goals import Goal, Task
@@ -81,7 +81,7 @@ class RegressionRun(FittedRun):
 
 
 def fit_regression(
-    job: RegressionJob,
+    job: RegressionTrainingData,
     members: Sequence[RegressionMember],
     may: Sequence[str],
     refit: bool | None,
@@ -96,10 +96,10 @@ def fit_regression(
     """
     split = parted(job.target, job.task, HELD, job.seed)
     parts = Parts(((split.train, split.tune),), np.zeros(0, np.intp), "by target")
-    portfolio = run_members(job, members, parts)
-    if not portfolio.ran:
+    fitted = run_members(job, members, parts)
+    if not fitted.ran:
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
-    ran = {one.name: one for one in portfolio.ran}
+    ran = {one.name: one for one in fitted.ran}
     driven = {m.name: m.driven for m in members}
     predictions = [
         (name, driven[name], _columns(job, one, split.tune)) for name, one in ran.items()
@@ -108,10 +108,10 @@ def fit_regression(
     comparison = compare(job.goal, predictions, allowed, split.shared, job.seed)
     chosen = comparison.chosen
     models = ran[chosen].models
-    history = [row for one in portfolio.ran for row in one.history]
-    again = portfolio.finished and not split.shared
+    history = [row for one in fitted.ran for row in one.history]
+    again = fitted.finished and not split.shared
     again = again and (not job.goal.constraints if refit is None else refit)
-    told: list[Note | str] = [*notes, *portfolio.notes]
+    told: list[Note | str] = [*notes, *fitted.notes]
     if again:
         member = next(m for m in members if m.name == chosen)
         everything = np.arange(len(job.target))
@@ -134,14 +134,14 @@ def fit_regression(
         models={chosen: models},
         notes=as_notes(told),
         history=history,
-        finished=portfolio.finished,
+        finished=fitted.finished,
         task=job.task,
         plan=RegressionPlan(job.goal, len(split.train), len(split.tune), names, again),
         comparison=comparison,
     )
 
 
-def _columns(job: RegressionJob, one: FittedMember, rows: np.ndarray) -> Columns:
+def _columns(job: RegressionTrainingData, one: FittedMember, rows: np.ndarray) -> Columns:
     return columns_of(job.task, job.target, one.outputs[rows], job.weight, job.groups, rows)
 
 
