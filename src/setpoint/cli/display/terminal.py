@@ -21,7 +21,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.rules.tradeoff_curve import number_to
+from setpoint._core.json_codec import number_to
 
 #: Signs the library's sentences and formulas use, as ASCII says them.
 _ASCII = {
