@@ -154,20 +154,26 @@ def test_the_files_of_the_journeys_exist():
 CLI = ("words", "inputs", "files", "display", "errors", "jobs", "commands", "table", "app")
 
 
+def crosses(path, module):
+    """Whether a module of cli imports one that stands right of it, or a command a command."""
+    here, target = (parts.split("/")[0] for parts in (path, module.replace(".", "/")))
+    place = CLI.index(here.removesuffix(".py"))
+    return CLI.index(target) > place or (here == target == "commands")
+
+
 def test_the_command_line_has_walls():
-    """A module of cli imports what stands left of it, and a command no other command."""
-    crossed = []
-    for path, tree in TREES.items():
-        if room(path) != "cli" or path.stem in ("__init__", "__main__"):
-            continue
-        here = path.relative_to(SRC).parts[1].removesuffix(".py")
-        for module in (m for node in ast.walk(tree) for m in ours(node)):
-            parts = module.split(".")[1:]
-            if parts[0] != "cli":
-                continue
-            place, target = CLI.index(here), CLI.index(parts[1])
-            if target > place or (target == place and here == "commands"):
-                crossed.append(f"{path.relative_to(SRC)} imports {module}")
+    assert crosses("inputs/duration.py", "files.saved_run")
+    assert crosses("commands/demo.py", "commands.fit")
+    assert not crosses("table.py", "commands")
+    paths = [p for p in TREES if room(p) == "cli" and p.stem not in ("__init__", "__main__")]
+    crossed = [
+        f"{path.relative_to(SRC)} imports {module}"
+        for path in paths
+        for node in ast.walk(TREES[path])
+        for module in ours(node)
+        if module.startswith("setpoint.cli")
+        and crosses(path.relative_to(SRC / "cli").as_posix(), module.removeprefix("setpoint.cli."))
+    ]
     assert crossed == []
 
 
@@ -178,6 +184,21 @@ def test_nothing_of_ours_is_imported_late():
         top = {id(node) for node in tree.body} | type_checking_only(tree)
         late = [m for node in ast.walk(tree) if id(node) not in top for m in ours(node)]
         assert late == [], path
+
+
+def test_the_conclusion_sees_scores_and_no_class_of_models():
+    """A new kind of model changes nothing in how rules are chosen and proven."""
+    folder = SRC / "fit" / "conclusion"
+    modules = {
+        module
+        for path, tree in TREES.items()
+        if path.parent == folder
+        for node in ast.walk(tree)
+        for module in ours(node)
+    }
+    assert "setpoint.fit.cross_fitting" in modules  # fitted members come in by what they scored
+    assert not modules & {f"setpoint.fit.{name}" for name in ("members", "fold_models")}
+    assert not [m for m in modules if m.startswith(("setpoint.training", "setpoint.methods"))]
 
 
 def test_no_two_rooms_import_each_other():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint import FileError
-from setpoint._core.json_codec import Record, from_json, to_json
+from setpoint._core.json_codec import Record, from_json, number_from, number_to, to_json
 
 
 class Colour(StrEnum):
@@ -87,3 +87,10 @@ def test_an_unknown_word_of_an_enum_is_damage():
     good = to_json(Shape("a", Colour.RED, (), ("b", 1), {}))
     with pytest.raises(FileError, match=r"Shape.colour cannot be 'green'"):
         Shape.from_json({**good, "colour": "green"})
+
+
+@pytest.mark.parametrize("x", [0.5, 3, math.inf, -math.inf, math.nan, None, "score"])
+def test_a_number_is_read_back_and_nan_is_not_null(x):
+    back = number_from(json.loads(json.dumps(number_to(x), allow_nan=False)))
+    assert type(back) is type(x)
+    assert back == x or (math.isnan(x) and math.isnan(back))

@@ -11,13 +11,13 @@ from tests.cli.tables import CLEAN
 from typer.testing import CliRunner
 
 import setpoint as sp
+from setpoint._core.json_codec import number_from, number_to
 from setpoint.cli.app import app
 from setpoint.expressions import Sweep
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import judged
 from setpoint.rules.rule import Rule, is_cut
 from setpoint.rules.table import RULES
-from setpoint.rules.tradeoff_curve import number_from, number_to
 
 GOAL = "maximize recall subject to precision >= 0.7"
 

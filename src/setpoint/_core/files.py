@@ -72,9 +72,14 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     return write_bytes(path, text.encode("utf-8"))
 
 
-def write_json(path: str | os.PathLike[str], data: Any) -> Path:
-    """Write plain data as JSON in the same way."""
-    return write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+def write_json(path: str | os.PathLike[str], data: Any, *, allow_nan: bool = False) -> Path:
+    """Write plain data as JSON in the same way; ``allow_nan`` is for files that we alone read."""
+    return write_text(path, json_text(data, allow_nan=allow_nan))
+
+
+def json_text(data: Any, *, allow_nan: bool = False) -> str:
+    """Plain data as the text of a JSON file."""
+    return json.dumps(data, indent=1, allow_nan=allow_nan) + "\n"
 
 
 def make_folder(path: Path) -> None:

@@ -209,6 +209,27 @@ def number(x: Any) -> float:
     return _number(x, "a number")
 
 
+def number_to(x: Any) -> Any:
+    """A number as JSON can say it; what is no number stays.
+
+    Unlike :func:`to_json` not-a-number is a word: beside it null stands for a value that is empty,
+    and the two have to be told apart when they are read.
+
+    Examples
+    --------
+    >>> number_to(np.float64("inf")), number_to(float("nan")), number_to(None)
+    ('inf', 'nan', None)
+    """
+    if isinstance(x, np.generic):
+        x = x.item()
+    return str(x) if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def number_from(x: Any) -> Any:
+    """The inverse of :func:`number_to`."""
+    return float(x) if isinstance(x, str) and x in ("inf", "-inf", "nan") else x
+
+
 def numbers(xs: Any) -> np.ndarray:
     """A list of a record as an array of floats."""
     return np.array([number(x) for x in xs], dtype=np.float64)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,15 +63,10 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     0     120    no
     1     950   yes
     """
-    if isinstance(columns, str):
-        raise KindError(f'columns is the text "{columns}"; give a list: columns=["{columns}"].')
-    if columns is not None and len(set(columns)) < len(columns):
-        raise DataError(f"columns names one of {listing(columns)} twice; name each once.")
+    check_columns(columns)
     file = Path(path)
-    try:
+    with worded_os_errors(file):
         table = _read(file, ending_of(file), columns)
-    except OSError as error:
-        raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
     if len(table) == 0:
         raise FileError(f'"{file}" has a header but no rows.')
     if columns is None:
@@ -91,6 +87,23 @@ def read_as_text(path: str | os.PathLike[str], table: pd.DataFrame) -> pd.DataFr
         return table
     texts = read_text(file, dialect, as_written=True)
     return texts if texts.shape == table.shape else table
+
+
+def check_columns(columns: Sequence[str] | None) -> None:
+    """Raise if the columns wanted are no list of unrepeated names."""
+    if isinstance(columns, str):
+        raise KindError(f'columns is the text "{columns}"; give a list: columns=["{columns}"].')
+    if columns is not None and len(set(columns)) < len(columns):
+        raise DataError(f"columns names one of {listing(columns)} twice; name each once.")
+
+
+@contextmanager
+def worded_os_errors(file: Path) -> Iterator[None]:
+    """Turn failures of the system into sentences about the file."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
 
 
 def _read(file: Path, ending: str, columns: Sequence[str] | None) -> pd.DataFrame:

@@ -8,13 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.errors import FileError, KindError
 from setpoint._core.options import whole
-from setpoint._core.words import listing
 from setpoint.datasets import arrow_files, text_files
 from setpoint.datasets.columns.column_roles import column
 from setpoint.datasets.columns.schema import Schema
-from setpoint.datasets.read_table import ending_of
+from setpoint.datasets.read_table import check_columns, ending_of, worded_os_errors
 from setpoint.datasets.text_dialect import TEXT_DIALECTS
 
 if TYPE_CHECKING:
@@ -46,11 +45,8 @@ class Chunks(Iterator["pd.DataFrame"]):
     def __next__(self) -> pd.DataFrame:
         if self._frames is None:
             raise StopIteration
-        try:
+        with worded_os_errors(self.path):
             frame = next(self._frames, None)
-        except OSError as error:
-            reason = error.strerror or error
-            raise FileError(f'"{self.path}" cannot be opened: {reason}.') from error
         if frame is None:
             self.close()
             if not self._rows_read:
@@ -131,20 +127,15 @@ def read_chunks(
     2    70.5    no
     """
     whole("rows", rows, 1, error=KindError)
-    if isinstance(columns, str):
-        raise KindError(f'columns is the text "{columns}"; give a list: columns=["{columns}"].')
-    if columns is not None and len(set(columns)) < len(columns):
-        raise DataError(f"columns names one of {listing(columns)} twice; name each once.")
+    check_columns(columns)
     file = Path(path)
-    try:
+    with worded_os_errors(file):
         ending = ending_of(file)
         dialect = TEXT_DIALECTS.get(ending)
         if dialect is None:
             header = arrow_files.header(file, arrow_files.ARROW_FORMATS[ending])
         else:
             header = text_files.header(file, dialect)
-    except OSError as error:
-        raise FileError(f'"{file}" cannot be opened: {error.strerror or error}.') from error
     for name in columns or ():
         column(header, name, "wanted")
     chunks = Chunks(file, columns)
@@ -162,7 +153,7 @@ def read_chunks(
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
-    """How many rows a file has, where it says so itself; None for a text file, to be read for that.
+    """Count the rows of a file, where it says so itself; None for a text file, to be read for that.
 
     Raises
     ------

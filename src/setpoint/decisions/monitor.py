@@ -28,13 +28,13 @@ from setpoint._core.errors import (
     Spelling,
 )
 from setpoint._core.files import write_text
+from setpoint._core.json_codec import number_from, number_to
 from setpoint._core.words import listing
 from setpoint.decisions.proof.row_claims import RowClaim, row_claims
 from setpoint.expressions import Columns, Constraint
 from setpoint.expressions.rows.row_fingerprint import Fingerprint, refuse_seen
 from setpoint.rules.certificate import Certificate, opened
 from setpoint.rules.decision_rule import applied
-from setpoint.rules.tradeoff_curve import number_from, number_to
 from setpoint.statistics.betting_process import (
     STAKES,
     anytime_wealth,

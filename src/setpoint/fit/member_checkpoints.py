@@ -11,7 +11,6 @@ settings) is as if nothing were there.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import torch
 from torch import nn
 
 from setpoint._core.errors import SetpointError
-from setpoint._core.files import make_folder, read_json, write_text
+from setpoint._core.files import make_folder, read_json, write_json
 from setpoint.fit.fold_models import ModelSources, read_model, write_model
 from setpoint.fit.members import FoldFit
 from setpoint.goals import Task
@@ -46,7 +45,7 @@ class MemberCheckpoints:
         return f"{slug(member)}-{fold}"
 
     def find(self, member: str, settings: str, fold: int) -> tuple[FoldFit, np.ndarray] | None:
-        """A part that is done: what was made, and its outputs on the held rows."""
+        """A part that is done: the fit, and its outputs on the held rows."""
         name = self._name(member, fold)
         try:
             about = read_json(self.folder / f"{name}.json")
@@ -58,19 +57,20 @@ class MemberCheckpoints:
         except (OSError, ValueError, KeyError, TypeError, SetpointError):
             return None  # not there, half written or of another version: it is made again
 
-    def keep(self, member: str, settings: str, fold: int, made: FoldFit, held: np.ndarray) -> None:
+    def keep(self, member: str, settings: str, fold: int, fit: FoldFit, held: np.ndarray) -> None:
         """Write a part that is done."""
         name = self._name(member, fold)
         (self.folder / f"{name}.json").unlink(missing_ok=True)  # it would vouch for other files
-        record = write_model(made.model, self.folder, f"{name}-model")
+        record = write_model(fit.model, self.folder, f"{name}-model")
         save_state(self.folder / f"{name}.held", {"outputs": torch.as_tensor(held)})
         about = {
             "key": self._key(settings, fold),
             "model": record,
-            "history": json.loads(json.dumps(made.history, allow_nan=True)),
-            "notes": list(made.notes),
+            "history": fit.history,
+            "notes": list(fit.notes),
         }
-        write_text(self.folder / f"{name}.json", json.dumps(about, indent=1) + "\n")
+        # A loss that is not a number is read back as one, so that a resumed fit is the same fit.
+        write_json(self.folder / f"{name}.json", about, allow_nan=True)
 
     def _key(self, settings: str, fold: int) -> str:
         return hashlib.sha256(f"{self.key}|{settings}|{fold}".encode()).hexdigest()

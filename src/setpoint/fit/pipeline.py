@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -110,77 +110,40 @@ def fit_goal(
     plan = FitPlan.of(request.goal, recipe, parts, data.target, data.rows.width)
     fingerprint = fingerprint_of(job.rows.X, data.target)
     data.tell(Planned("plan", plan, fingerprint))
-    fit = MemberFit(
+    fit = FitSetup(
+        request=request,
         data=data,
         recipe=recipe,
         options=options,
-        key="|".join(
-            [fingerprint, str(request.goal), str(data.seed), _surroundings(data, request)]
-        ),
-        module=request.model if isinstance(request.model, nn.Module) else None,
+        parts=parts,
+        plan=plan,
+        fingerprint=fingerprint,
         work=None if work is None else Path(work),
         start=start,
         time_limit=time_limit,
     )
-    attempt = _with_certify_rows(_first_attempt(fit, parts), fit)
-    held, chosen, proof, rule = attempt.held, attempt.chosen, attempt.proof, attempt.proof.rule
-    remember_training(held, chosen, rule)
-    comparison = compare(held, chosen, proof) if request.compare else None
-    counts = counts_of(attempt.parts, data.target)
-    out_of_fold = scored_rows("out-of-fold", data, held.rows, chosen.scores, held.fold)
-    scored = (out_of_fold,)
-    if proof.scores is not None:
-        scored = (scored_rows("certify", data, attempt.parts.certify, proof.scores), out_of_fold)
-    fitted = not isinstance(request.model, ScoresGiven)
-    checks = table_checks(data, parts, counts, out_of_fold, rule, fitted=fitted)
-    goal = rule.goal.lowered
-    diagnosis, label_plan, unknown = prospects(goal, rule, scored, recipe.choice.confidence)
-    ran = attempt.fitted.ran
-    return ClassifierRun(
-        goal=request.goal,
-        origin=origin,
-        labels=data.labels,
-        encoder=encoder,
-        plan=plan,
-        models={r.name: r.models for r in ran if r.name in chosen.stack.names},
-        members=member_outcomes(recipe, attempt.fitted, chosen),
-        stack=chosen.stack,
-        rule=rule,
-        certificate=proof.certificate,
-        comparison=comparison,
-        outcome=Outcome.of(goal, rule, proof.certificate or rule.certificate),
-        notes=as_notes((*_run_notes(fit, attempt), *unknown)),
-        history=[row for r in ran for row in r.history],
-        fingerprint=fingerprint,
-        seconds=time.monotonic() - start,
-        versions=versions(),
-        finished=attempt.fitted.finished,
-        rows=len(data.target),
-        parts=attempt.parts,
-        counts=counts,
-        scored=scored,
-        diagnosis=diagnosis,
-        label_plan=label_plan,
-        checks=checks,
-    )
+    return _run_of(fit, _with_certify_rows(_first_attempt(fit), fit), origin)
 
 
 # Attempts: members on parts, and what is concluded from them.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MemberFit:
-    """The members of one fit, and what they are run with.
+class FitSetup:
+    """All that stands before anything is fitted.
 
     Attributes
     ----------
+    request : FitRequest
     data : ClassTrainingData
+        Its rows encoded.
     recipe : Recipe
     options : PartOptions
-    key : str
-        Of the checkpoints: a part of another fit is not taken up.
-    module : torch.nn.Module or None
-        The user's own.
+    parts : Parts
+        Of the first attempt.
+    plan : FitPlan
+    fingerprint : str
+        Of cells and labels.
     work : Path or None
         The folder of checkpoints.
     start : float
@@ -189,20 +152,35 @@ class MemberFit:
         Seconds from then.
     """
 
+    request: FitRequest
     data: ClassTrainingData
     recipe: Recipe
     options: PartOptions
-    key: str
-    module: nn.Module | None
+    parts: Parts
+    plan: FitPlan
+    fingerprint: str
     work: Path | None
     start: float
     time_limit: float | None
 
+    @cached_property
+    def key(self) -> str:
+        """Of the checkpoints: a part that another fit has left there is not taken up.
+
+        It holds the weights that a module of the user's has before anything is fitted, so it is
+        made once, by the first attempt.
+        """
+        surroundings = _surroundings(self.data, self.request)
+        return f"{self.fingerprint}|{self.request.goal}|{self.data.seed}|{surroundings}"
+
     def run(self, parts: Parts, work: Path | None, time_limit: float | None) -> FittedMembers:
         """Fit every member on every fold; what is done is kept in a folder."""
-        task = self.data.labels.task
-        kept = None if work is None else MemberCheckpoints(work, self.key, task, self.module)
-        return run_members(self.data, self.recipe.members, parts, kept, time_limit)
+        data, model = self.data, self.request.model
+        checkpoints = None
+        if work is not None:
+            module = model if isinstance(model, nn.Module) else None
+            checkpoints = MemberCheckpoints(work, self.key, data.labels.task, module)
+        return run_members(data, self.recipe.members, parts, checkpoints, time_limit)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -233,7 +211,7 @@ class Attempt:
     @classmethod
     def concluded(
         cls,
-        fit: MemberFit,
+        fit: FitSetup,
         fitted: FittedMembers,
         parts: Parts,
         prove: Callable[[OutOfFold, StackChoice, DecisionRule], Proof],
@@ -266,8 +244,9 @@ def _parts(request: FitRequest, job: ClassTrainingData, options: PartOptions, fo
     return parts
 
 
-def _first_attempt(fit: MemberFit, parts: Parts) -> Attempt:
+def _first_attempt(fit: FitSetup) -> Attempt:
     """Members that have not seen the certify rows, and one touch of these."""
+    parts = fit.parts
     fitted = fit.run(parts, fit.work, fit.time_limit)
     if not any(r.name in fit.recipe.choice.main for r in fitted.ran):
         raise KeyboardInterrupt("stopped before any model was fitted; there is nothing to keep")
@@ -278,7 +257,7 @@ def _first_attempt(fit: MemberFit, parts: Parts) -> Attempt:
     return Attempt.concluded(fit, fitted, touched, partial(prove_rule, independent=independent))
 
 
-def _with_certify_rows(first: Attempt, fit: MemberFit) -> Attempt:
+def _with_certify_rows(first: Attempt, fit: FitSetup) -> Attempt:
     """After a proof that failed: members fitted once more with its rows, where time allows.
 
     Half of the time limit is for the first attempt: the second takes about as long.
@@ -300,7 +279,7 @@ def _with_certify_rows(first: Attempt, fit: MemberFit) -> Attempt:
     return Attempt.concluded(fit, fitted, parts, partial(figures_after, tried=first.proof))
 
 
-def _run_notes(fit: MemberFit, attempt: Attempt) -> tuple[Note | str, ...]:
+def _run_notes(fit: FitSetup, attempt: Attempt) -> tuple[Note | str, ...]:
     """What to know of a run: its rows, members, rule and proof."""
     fitted, recipe = attempt.fitted, fit.recipe
     weighted = "the goal's figures count every row with its sample_weight"
@@ -316,6 +295,52 @@ def _run_notes(fit: MemberFit, attempt: Attempt) -> tuple[Note | str, ...]:
         *extreme_note(attempt.held, attempt.chosen, attempt.proof.rule),
         *(note for r in fitted.ran for note in r.notes),
         *(schema.notes if schema is not None and any(m.form != "raw" for m in main) else ()),
+    )
+
+
+def _run_of(fit: FitSetup, attempt: Attempt, origin: RunOrigin) -> ClassifierRun:
+    """The record of a fit: the attempt that stands, compared, measured and checked."""
+    request, data = fit.request, fit.data
+    held, chosen, proof = attempt.held, attempt.chosen, attempt.proof
+    rule = proof.rule
+    remember_training(held, chosen, rule)
+    comparison = compare(held, chosen, proof) if request.compare else None
+    counts = counts_of(attempt.parts, data.target)
+    out_of_fold = scored_rows("out-of-fold", data, held.rows, chosen.scores, held.fold)
+    scored = (out_of_fold,)
+    if proof.scores is not None:
+        scored = (scored_rows("certify", data, attempt.parts.certify, proof.scores), out_of_fold)
+    fitted = not isinstance(request.model, ScoresGiven)
+    checks = table_checks(data, fit.parts, counts, out_of_fold, rule, fitted=fitted)
+    goal = rule.goal.lowered
+    diagnosis, label_plan, unknown = prospects(goal, rule, scored, fit.recipe.choice.confidence)
+    ran = attempt.fitted.ran
+    return ClassifierRun(
+        goal=request.goal,
+        origin=origin,
+        labels=data.labels,
+        encoder=data.rows.encoder,
+        plan=fit.plan,
+        models={r.name: r.models for r in ran if r.name in chosen.stack.names},
+        members=member_outcomes(fit.recipe, attempt.fitted, chosen),
+        stack=chosen.stack,
+        rule=rule,
+        certificate=proof.certificate,
+        comparison=comparison,
+        outcome=Outcome.of(goal, rule, proof.certificate or rule.certificate),
+        notes=as_notes((*_run_notes(fit, attempt), *unknown)),
+        history=[row for r in ran for row in r.history],
+        fingerprint=fit.fingerprint,
+        seconds=time.monotonic() - fit.start,
+        versions=versions(),
+        finished=attempt.fitted.finished,
+        rows=len(data.target),
+        parts=attempt.parts,
+        counts=counts,
+        scored=scored,
+        diagnosis=diagnosis,
+        label_plan=label_plan,
+        checks=checks,
     )
 
 

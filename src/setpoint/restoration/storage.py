@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._core.arrays import to_numpy
-from setpoint._core.files import claim_folder, png_of, replacing_folder
+from setpoint._core.files import claim_folder, json_text, png_of, replacing_folder
 from setpoint._core.json_codec import to_json
 from setpoint.restoration.contact_sheet import drawn_range, kernel_of, plot_sheet
 from setpoint.restoration.html_page import page_of
@@ -119,7 +118,7 @@ def _files(compared: Compared, setting: RestorationSetting) -> dict[str, bytes]:
         SHEET: png_of(plot_sheet(compared, setting.names)),
         ARRAYS: _arrays(compared, setting.names),
         PAGE: page_of(record, compared, setting.names).encode(),
-        RECORD: (json.dumps(record, indent=1, allow_nan=False) + "\n").encode(),
+        RECORD: json_text(record).encode(),
     }
     for method, restored in compared.restored.items():
         images = to_numpy(restored.image)

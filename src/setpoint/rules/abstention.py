@@ -21,6 +21,7 @@ import numpy as np
 
 from setpoint._core.arrays import Array, to_numpy
 from setpoint._core.errors import Argument, KindError, Spelling
+from setpoint._core.json_codec import number_from, number_to
 from setpoint._core.words import listing
 from setpoint.expressions import Columns, Sweep, Task, Total, take_scores
 from setpoint.expressions.rows.row_events import (
@@ -43,7 +44,7 @@ from setpoint.rules.confidence_scores import (
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import judged
 from setpoint.rules.rule import BestRule, Rule, RuleSearch, as_array_of, beyond, is_cut
-from setpoint.rules.tradeoff_curve import number_from, number_to, spread_over
+from setpoint.rules.tradeoff_curve import spread_over
 
 CUTS = 1500  #: places at which a band may begin or end; all of them where there are not more
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from setpoint._core.errors import FileError, SetpointError
 from setpoint._core.files import read_json, write_json
+from setpoint._core.json_codec import number_from, number_to
 from setpoint._core.options import is_real
 from setpoint._core.words import listing
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
 from setpoint.goals import Goal
 from setpoint.rules.rule import Rule
 from setpoint.rules.table import rule_from_json
-from setpoint.rules.tradeoff_curve import number_from, number_to
 
 T = TypeVar("T")
 PROVEN, NOT_PROVEN, REFUTED = "PROVEN", "NOT PROVEN", "REFUTED"

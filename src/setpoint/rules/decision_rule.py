@@ -11,6 +11,7 @@ from typing import Any
 from setpoint._core.arrays import Array
 from setpoint._core.errors import Argument, FileError, KindError, SetpointError
 from setpoint._core.files import write_json
+from setpoint._core.json_codec import number_from, number_to
 from setpoint._core.words import listing
 from setpoint.expressions import Columns, Label, Task, take_in
 from setpoint.expressions.rows.row_fingerprint import Fingerprint
@@ -18,7 +19,7 @@ from setpoint.goals import Goal
 from setpoint.rules.certificate import Certificate, opened
 from setpoint.rules.rule import ABSENT, BestRule, ConstraintStanding, Rule, RuleSearch
 from setpoint.rules.table import rule_from_json
-from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to
+from setpoint.rules.tradeoff_curve import Frontier
 
 # The groups a promise is about: those the goal speaks of, as far as any rows have shown them.
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from setpoint._core.arrays import Array
+from setpoint._core.json_codec import number_from, number_to
 from setpoint.expressions import Columns, Scan, Sweep, Task, measure
 from setpoint.expressions.candidate_scan import Candidates
 from setpoint.expressions.constraint import SLACK
@@ -23,7 +24,7 @@ from setpoint.rules.rule import (
     is_cut,
     score_at_least,
 )
-from setpoint.rules.tradeoff_curve import Frontier, number_from, number_to, spread_over
+from setpoint.rules.tradeoff_curve import Frontier, spread_over
 
 
 @final

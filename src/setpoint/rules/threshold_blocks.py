@@ -17,6 +17,7 @@ import numpy as np
 
 from setpoint._core.arrays import Array
 from setpoint._core.errors import Argument, DataError, GoalError, Phrase, RowNumber, Spelling
+from setpoint._core.json_codec import number_from, number_to
 from setpoint._core.words import did_you_mean, listing
 from setpoint.expressions import Columns, Label, Sweep, Task, Total, take_groups
 from setpoint.expressions.constraint import SLACK
@@ -42,7 +43,7 @@ from setpoint.rules.rule import (
     is_cut,
     score_at_least,
 )
-from setpoint.rules.tradeoff_curve import number_from, number_to, spread_over
+from setpoint.rules.tradeoff_curve import spread_over
 
 FEW = 2_000_000  # combinations that are all looked at
 EXACT, LOCAL = "exact", "local search over pairs of thresholds"

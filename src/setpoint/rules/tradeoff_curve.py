@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from setpoint._core.json_codec import number_from, number_to
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,3 @@ def spread_over(size: int, points: int = 256) -> np.ndarray:
     geometric = np.geomspace(1, size - 1, points // 2)
     even = np.linspace(0, size - 1, points // 2)
     return np.unique(np.r_[0, geometric, even].astype(np.int64))
-
-
-def number_to(x: Any) -> Any:
-    """A number as JSON can say it: infinities as strings, numpy scalars as Python's."""
-    if isinstance(x, np.generic):
-        x = x.item()
-    return str(x) if isinstance(x, float) and not math.isfinite(x) else x
-
-
-def number_from(x: Any) -> Any:
-    """The inverse of :func:`number_to`."""
-    return float(x) if isinstance(x, str) and x in ("inf", "-inf") else x

@@ -373,3 +373,31 @@ def test_single_precision_and_several_parts():
     )
     assert found.success, found.status
     assert found.fun == pytest.approx(true, rel=1e-4)
+
+
+def towards_three(parts, batch):
+    """The least square distance from 3 where x <= 1: the multiplier is 4."""
+    (x,) = parts
+    return (x - 3).square().sum(), x - 1, NONE
+
+
+@pytest.mark.parametrize(("growth", "factor"), [(None, 10.0), (3.0, 3.0)])
+def test_with_exact_values_a_weak_penalty_grows_by_its_factor(growth, factor):
+    solver = AugmentedLagrangian(rho=1e-4, growth=growth)
+    found = solver.solve(towards_three, [torch.zeros(1, dtype=torch.float64)])
+    times = float(found.state["rho"] / found.state["first"])
+    rounds = math.log(times, factor)
+    assert rounds == pytest.approx(round(rounds), abs=1e-9)
+    assert round(rounds) >= 2
+    assert found.success
+    assert found.inequalities == pytest.approx([4.0], abs=1e-6)
+
+
+@pytest.mark.parametrize(("growth", "factor", "most"), [(None, 2.0, 128.0), (5.0, 5.0, 125.0)])
+def test_over_batches_a_weak_penalty_grows_by_less_and_not_far(growth, factor, most):
+    solver = AugmentedLagrangian(rho=1e-4, growth=growth, epochs=30, rate=1e-3)
+    start = [torch.full((1,), 2.9, dtype=torch.float64)]
+    found = solver.solve(towards_three, start, batches=[None] * 10)
+    times = math.log(found.state["grown"], factor)
+    assert times == pytest.approx(round(times), abs=1e-9)
+    assert found.state["grown"] == most  # at the last step it passes the cap, then it rests

@@ -21,8 +21,8 @@ from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.inputs.fit_table import Uses
 from setpoint.cli.inputs.shared_options import Debug
 from setpoint.cli.jobs.evaluate_job import EvaluatedRun
-from setpoint.cli.jobs.fit_job import FitOutput, Fitting
-from setpoint.cli.jobs.predict_job import Decided, Deciding, PredictOptions
+from setpoint.cli.jobs.fit_job import FitJob, FitOutput
+from setpoint.cli.jobs.predict_job import PredictJob, PredictOptions, PredictOutput
 from setpoint.cli.jobs.run_scores import OutputColumns, Scorer
 from setpoint.cli.words import command, count
 from setpoint.datasets import Dataset, load
@@ -193,7 +193,7 @@ class _Demo:
         """All steps; plain data of them."""
         known, new = self._tables()
         self._opening(len(known), len(new))
-        made = self._fit()
+        output = self._fit()
         decided = self._predict()
         judged = EvaluatedRun.of(self.folder, self.out / "new.csv", OutputColumns())
         self._keep_scores(judged)
@@ -203,7 +203,7 @@ class _Demo:
             self._closing(decided, judged, look)
         return {
             "data": "wilt",
-            "fit": made.record(),
+            "fit": output.record(),
             "predict": decided.record(),
             "evaluate": judged.record(),
             "second_look": look.to_json(),
@@ -255,17 +255,17 @@ class _Demo:
     def _fit(self) -> FitOutput:
         uses = Uses(target=(TARGET,))
         goal = Goal.parse(GOAL)
-        fitting = Fitting(self.out / "wilt.csv", goal, uses, SETTINGS, quiet=self.quiet)
-        made = fitting.make(self.folder, force=True)
+        job = FitJob(self.out / "wilt.csv", goal, uses, SETTINGS, quiet=self.quiet)
+        output = job.make(self.folder, force=True)
         if not self.quiet:
-            show_outcome(self.screen, made.run)
-        return made
+            show_outcome(self.screen, output.run)
+        return output
 
-    def _predict(self) -> Decided:
+    def _predict(self) -> PredictOutput:
         new, out = self.out / "new.csv", self.out / "decisions.csv"
-        deciding = Deciding(Scorer.open(self.folder), new, PredictOptions())
-        found = deciding.write(out, lambda share: None)
-        return Decided(SavedRun.open(self.folder), new, out, found)
+        job = PredictJob(Scorer.open(self.folder), new, PredictOptions())
+        tally = job.write(out, lambda share: None)
+        return PredictOutput(SavedRun.open(self.folder), new, out, tally)
 
     def _keep_scores(self, judged: EvaluatedRun) -> None:
         """Labels and scores of the new rows, for the commands that take scores from anywhere."""
@@ -273,7 +273,7 @@ class _Demo:
         lines = "".join(f"{label},{score!r}\n" for label, score in pairs)
         write_text(self.out / "scores.csv", "label,score\n" + lines)
 
-    def _closing(self, decided: Decided, judged: EvaluatedRun, look: SecondLook) -> None:
+    def _closing(self, decided: PredictOutput, judged: EvaluatedRun, look: SecondLook) -> None:
         screen, run = self.screen, self.folder
         self._typed(f"predict {run} {decided.file} \\", f"--out {decided.out}")
         decided.show(screen)

@@ -83,7 +83,7 @@ def evaluate(
             print_json(judged.record())
         else:
             judged.show(Screen.open())
-        if not judged.found.holds:
+        if not judged.evaluation.holds:
             raise typer.Exit(Code.INFEASIBLE)
         return
     rule = load_rule(rule_file)

@@ -11,7 +11,7 @@ from setpoint.cli.display.terminal import Code, Json, Screen, print_json
 from setpoint.cli.inputs.duration import seconds_of
 from setpoint.cli.inputs.fit_table import Uses
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several, split
-from setpoint.cli.jobs.fit_job import Fitting
+from setpoint.cli.jobs.fit_job import FitJob
 from setpoint.goals import Goal
 
 HELP = "Train for a goal on a table, choose the operating point, prove it, and report."
@@ -247,10 +247,10 @@ def fit(
     }
     asked = {"margin": margin, "proof_price": proof_price}
     settings |= {name: value for name, value in asked.items() if value is not None}
-    made = Fitting(file, wanted, uses, settings, limit, quiet=as_json).make(out, force)
+    output = FitJob(file, wanted, uses, settings, limit, quiet=as_json).make(out, force)
     if as_json:
-        print_json(made.record())
+        print_json(output.record())
     else:
-        made.show(Screen.open())
-    if not made.run.met:
+        output.show(Screen.open())
+    if not output.run.met:
         raise typer.Exit(Code.INFEASIBLE)

@@ -120,18 +120,26 @@ def monitor(
     else:
         roles = roles_of(point, proof.goal, label, score, scores, positive, weight, group)
         rows = read_for(point.task, file, replace(roles, one_sided=True))
-    found = watching.update(labels_for(point.task, rows), rows.scores, **rows.more)
+    report = watching.update(labels_for(point.task, rows), rows.scores, **rows.more)
     drawn = None if plot is None else as_bytes(plot_monitor(watching), plot)
     if state is not None:
         watching.save(state.resolve())  # a link stays a link
     if plot is not None and drawn is not None:
         write_bytes(plot, drawn)
-    view = MonitorView(watching, found, before, rows, file, state, plot)
+    view = MonitorView(
+        watching=watching,
+        report=report,
+        before=before,
+        rows=rows,
+        file=file,
+        state=state,
+        plot=plot,
+    )
     if as_json:
         print_json(view.record(certificate))
     else:
         view.show(Screen.open())
-    if found.status == BROKEN:
+    if report.status == BROKEN:
         raise typer.Exit(Code.INFEASIBLE)
 
 
@@ -148,17 +156,17 @@ def _begun(proof: Certificate, source: Path, state: Path | None, labels: str | N
     if state is None or not state.exists():
         return Monitor(proof, labels=labels or "all")
     refuse_unwritable(state, "which has to be updated")
-    found = Monitor.load(state)
-    if found.certificate.to_json() != proof.to_json():
+    monitor = Monitor.load(state)
+    if monitor.certificate.to_json() != proof.to_json():
         raise FileError(
             f'"{state}" watches another certificate than "{source}"; name a new file as --state.'
         )
-    if labels not in (None, found.labels):
+    if labels not in (None, monitor.labels):
         raise KindError(
-            f'"{state}" was begun with --labels {found.labels}, and goes on with it; name a new '
+            f'"{state}" was begun with --labels {monitor.labels}, and goes on with it; name a new '
             "file as --state to begin again."
         )
-    return found
+    return monitor
 
 
 def _refuse_nothing(report: MonitorReport) -> None:
@@ -173,7 +181,7 @@ class MonitorView:
     """A monitor that was fed, and what it says."""
 
     watching: Monitor
-    found: MonitorReport
+    report: MonitorReport
     before: int
     rows: ScoredTable
     file: Path
@@ -182,7 +190,8 @@ class MonitorView:
 
     def record(self, certificate: Path) -> dict[str, Any]:
         """Plain data."""
-        proof, found = self.watching.certificate, self.found
+        proof = self.watching.certificate
+        report = self.report
         written = {"state": self.state, "plot": self.plot}
         return {
             "goal": str(proof.goal),
@@ -194,12 +203,12 @@ class MonitorView:
             "data": {"file": str(self.file), **self.rows.about},
             "operating_point": proof.point.describe(),
             "labels": self.watching.labels,
-            "status": found.status,
-            "rows": found.rows,
-            "alarm": found.alarm,
+            "status": report.status,
+            "rows": report.rows,
+            "alarm": report.alarm,
             "broken_at": self.watching.broken_at,
-            "constraints": [asdict(w) for w in found.watched],
-            "sentence": str(found),
+            "constraints": [asdict(w) for w in report.watched],
+            "sentence": str(report),
             "written": {name: str(path) for name, path in written.items() if path is not None},
         }
 
@@ -219,7 +228,7 @@ class MonitorView:
         limit = number(round(self.watching.broken_at, 6))
         screen.table(
             ("", "rows with a say", "evidence against", ""),
-            [_row(w) for w in self.found.watched],
+            [_row(w) for w in self.report.watched],
             numeric=(1, 2),
             solid=(3,),
             legend=f"evidence against: 1 at the start, the most so far; broken from {limit} on",
@@ -227,33 +236,33 @@ class MonitorView:
         screen.facts([*self._outcome(), *self._kept()])
 
     def _outcome(self) -> list[tuple[str, str]]:
-        found = self.found
-        after = f"after {count(found.rows, 'row')}"
+        report = self.report
+        after = f"after {count(report.rows, 'row')}"
         facts = []
-        if found.status == BROKEN and found.alarm is not None:
-            here = found.alarm - self.before
+        if report.status == BROKEN and report.alarm is not None:
+            here = report.alarm - self.before
             place = f" (data row {here:,} of {self.file})" if here > 0 else ""
-            error = f"{1 - found.confidence:.3g}"
-            way = f"{command()} tune fresh.csv --prove {found.confidence:g} --reference FILE"
+            error = f"{1 - report.confidence:.3g}"
+            way = f"{command()} tune fresh.csv --prove {report.confidence:g} --reference FILE"
             facts += [
-                ("BROKEN", f"since row {found.alarm:,} of {found.rows:,}{place}"),
+                ("BROKEN", f"since row {report.alarm:,} of {report.rows:,}{place}"),
                 ("", f"said of a promise that holds with probability {error} at most, for ever"),
                 ("Begin again", f"{way}, on fresh rows"),
             ]
-        elif found.status == AGAIN:
+        elif report.status == AGAIN:
             proven = "they have proven every constraint anew; no break is found since"
             facts.append(("RE-CERTIFIED", f"{after}: {proven}"))
         else:
             facts.append(("HOLDS", f"{after}: nothing speaks against the promise so far"))
-        if found.caution is not None:
-            facts.append(("Caution", spelled(found.caution)))
-        unwatched = (w for w in found.watched if w.status == NOT_MONITORABLE)
+        if report.caution is not None:
+            facts.append(("Caution", spelled(report.caution)))
+        unwatched = (w for w in report.watched if w.status == NOT_MONITORABLE)
         return [*facts, *(("Not watched", f"{w.constraint}: {w.why}") for w in unwatched)]
 
     def _kept(self) -> list[tuple[str, str]]:
         facts = []
         if self.state is not None:
-            facts.append(("Written", f"{self.state}: {count(self.found.rows, 'row')} so far"))
+            facts.append(("Written", f"{self.state}: {count(self.report.rows, 'row')} so far"))
         else:
             facts.append(("Carry on", "--state monitor.json keeps the evidence for the next rows"))
         if self.plot is not None:

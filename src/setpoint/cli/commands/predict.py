@@ -15,7 +15,7 @@ from setpoint.cli.files.output_paths import refuse_existing
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.cli.files.table_writer import refuse_unwritten
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several
-from setpoint.cli.jobs.predict_job import Decided, Deciding, PredictOptions
+from setpoint.cli.jobs.predict_job import PredictJob, PredictOptions, PredictOutput
 from setpoint.cli.jobs.run_scores import Scorer
 
 HELP = "Decide new rows with a run: a file of any size, some rows at a time."
@@ -77,8 +77,8 @@ def predict(
         raise FileError(f'"{out}" lies in the run, which is sealed; give another name.')
     wanted = PredictOptions(tuple(ids or ()), score, everything, group)
     with _bar(quiet=as_json) as tick:
-        found = Deciding(Scorer.open(folder), file, wanted).write(out, tick)
-    told = Decided(run, file, out, found)
+        tally = PredictJob(Scorer.open(folder), file, wanted).write(out, tick)
+    told = PredictOutput(run, file, out, tally)
     if as_json:
         print_json(told.record())
     else:

@@ -16,7 +16,7 @@ from setpoint.cli.inputs.shared_options import Debug, split
 from setpoint.cli.words import count, in_words
 
 if TYPE_CHECKING:
-    from setpoint.cli.inputs.restore_inputs import Measured
+    from setpoint.cli.inputs.restore_inputs import RestoreProblem
     from setpoint.restoration.compare import Compared
     from setpoint.restoration.storage import RestorationSetting
 
@@ -219,7 +219,7 @@ def _pair(text: str | None) -> tuple[float, float] | None:
 
 
 def _compared(
-    problem: Measured, names: list[str], iterations: int | None, seed: int, quiet: bool
+    problem: RestoreProblem, names: list[str], iterations: int | None, seed: int, quiet: bool
 ) -> Compared:
     from setpoint.restoration.compare import compare
 
@@ -282,7 +282,7 @@ def _show(
     screen: Screen,
     comparison: Compared,
     setting: RestorationSetting,
-    problem: Measured,
+    problem: RestoreProblem,
     out: Path | None,
 ) -> None:
     from setpoint.restoration.html_page import pair

@@ -21,7 +21,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.rules.tradeoff_curve import number_to
+from setpoint._core.json_codec import number_to
 
 #: Signs the library's sentences and formulas use, as ASCII says them.
 _ASCII = {
@@ -196,13 +196,13 @@ def _widest(cells: Sequence[Sequence[Text]], column: int, word: bool = False) ->
 
 def _squeezed(widths: Sequence[int], floor: Sequence[int], free: int) -> list[int]:
     """Widths that add up to ``free`` where the floor allows it: the widest column gives first."""
-    made = list(widths)
-    while sum(made) > free:
-        able = [i for i, width in enumerate(made) if width > floor[i]]
+    fitted = list(widths)
+    while sum(fitted) > free:
+        able = [i for i, width in enumerate(fitted) if width > floor[i]]
         if not able:
             break
-        made[max(able, key=lambda i: made[i])] -= 1
-    return made
+        fitted[max(able, key=lambda i: fitted[i])] -= 1
+    return fitted
 
 
 def print_json(data: Mapping[str, Any]) -> None:

@@ -18,17 +18,19 @@ def seconds_of(text: str | None) -> float | None:
     """
     if text is None:
         return None
-    given, rest, total = text.strip(), text.strip(), 0.0
+    typed = text.strip()
+    rest = typed
+    total = 0.0
     while rest:
-        found = _PART.match(rest)
-        if found is None:
-            raise _unread(given)
-        total += float(found[1]) * _UNITS[(found[2] or "").lower()]
-        rest = rest[found.end() :].lstrip()
-    if not given or total <= 0:
-        raise _unread(given)
+        part = _PART.match(rest)
+        if part is None:
+            raise _unread(typed)
+        total += float(part[1]) * _UNITS[(part[2] or "").lower()]
+        rest = rest[part.end() :].lstrip()
+    if not typed or total <= 0:
+        raise _unread(typed)
     return total
 
 
-def _unread(given: str) -> KindError:
-    return KindError(f'--time-limit is a time such as 300 (seconds), 5m or 1h; got "{given}".')
+def _unread(typed: str) -> KindError:
+    return KindError(f'--time-limit is a time such as 300 (seconds), 5m or 1h; got "{typed}".')

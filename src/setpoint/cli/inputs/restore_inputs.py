@@ -60,7 +60,7 @@ class RestoreOptions:
 
 
 @dataclass(frozen=True)
-class Measured:
+class RestoreProblem:
     """A problem, ready to be solved.
 
     Attributes
@@ -100,7 +100,7 @@ class Measured:
         )
 
 
-def read_problem(asked: RestoreOptions) -> Measured:
+def read_problem(asked: RestoreOptions) -> RestoreProblem:
     """Read, check and, where it is asked for, simulate."""
     _agree(asked)
     prior = prior_of_option(asked.prior, asked.device)
@@ -124,7 +124,7 @@ def read_problem(asked: RestoreOptions) -> Measured:
         raise DataError(f"there are {len(y)} measurements and {len(truth)} true images.")
     training = tensors.clean("training") if "training" in pictures else None
     tensors.check_range()
-    return Measured(
+    return RestoreProblem(
         y=y,
         truth=truth,
         training=training,

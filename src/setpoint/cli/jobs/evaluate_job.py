@@ -34,7 +34,7 @@ class EvaluatedRun:
     run : SavedRun
     file : Path
     rows : ScoredTable
-    found : Evaluation
+    evaluation : Evaluation
     proof : Certificate or None
         Of these rows; None where the goal has no constraint, or where they were seen before.
     why : str
@@ -44,7 +44,7 @@ class EvaluatedRun:
     run: SavedRun
     file: Path
     rows: ScoredTable
-    found: Evaluation
+    evaluation: Evaluation
     proof: Certificate | None
     why: str
 
@@ -55,44 +55,48 @@ class EvaluatedRun:
         scored = scored_rows(run, file, columns)
         rows = scored.rows
         y = labels_for(run.rule.task, rows)
-        found = judge(run.rule, y, rows.scores, **rows.more)
+        evaluation = judge(run.rule, y, rows.scores, **rows.more)
         tested = (None, _SEEN) if scored.fitted_on else _tested(run, rows, y)
-        return cls(run, file, rows, found, *tested)
+        return cls(run, file, rows, evaluation, *tested)
 
     def promise(self) -> str:
         """Whether the promise still holds, in one sentence."""
-        found, proof = self.found, self.proof
-        if not found.kept:
+        evaluation = self.evaluation
+        proof = self.proof
+        if not evaluation.kept:
             return f"{self.run.goal} promises nothing; a figure is all there is"
         if self.why:
             return self.why
         if proof is None:
-            return "holds here" if found.holds else "broken here"
+            return "holds here" if evaluation.holds else "broken here"
         if proof.verdict == PROVEN:
             return f"holds: proven on these rows, at {100 * proof.confidence:g}% confidence"
         if proof.verdict == REFUTED:
             return f"broken, beyond chance ({100 * proof.confidence:g}% confidence)"
-        if found.holds:
+        if evaluation.holds:
             return "holds on these rows; they do not prove it"
         return "broken on these rows, though chance alone might do that"
 
     def record(self) -> dict[str, Any]:
         """Plain data."""
-        run, found, proof, before = self.run, self.found, self.proof, self.run.certificate
+        run = self.run
+        evaluation = self.evaluation
+        proof = self.proof
+        before = self.run.certificate
         return {
             "goal": str(run.rule.goal),
             "run": str(run.folder),
             "data": {"file": str(self.file), **self.rows.about},
             "operating_point": run.rule.operating_point(),
-            "holds": found.holds,
-            "value": found.value,
-            "constraints": [asdict(kept) for kept in found.kept],
+            "holds": evaluation.holds,
+            "value": evaluation.value,
+            "constraints": [asdict(kept) for kept in evaluation.kept],
             "decided": self.rows.decided(run.rule),
             "certificate": None if before is None else before.verdict,
             "verdict": None if proof is None else proof.verdict,
             "tested": None if proof is None else proof.to_json(),
             "promise": self.promise(),
-            "sentence": str(found),
+            "sentence": str(evaluation),
         }
 
     def show(self, screen: Screen) -> None:
@@ -110,21 +114,21 @@ class EvaluatedRun:
         )
         decided = decided_facts(rows.decided(run.rule), chosen_here=False)
         if self.proof is None:
-            show_kept(screen, self.found)
+            show_kept(screen, self.evaluation)
             screen.facts(decided)
         else:
             show_certificate(screen, self.proof, decided)
         screen.line()
         folder = shlex.quote(str(run.folder))
         watch = f"{command()} monitor {folder} labelled.csv --state monitor.json"
-        screen.facts([*self.outcome(), *([("Watch it", watch)] if self.found.kept else [])])
+        screen.facts([*self.outcome(), *([("Watch it", watch)] if self.evaluation.kept else [])])
 
     def outcome(self) -> list[tuple[str, str | Text]]:
         """The figures in a line, and the promise."""
-        found = self.found
-        style = STYLES["PROVEN" if found.holds else "REFUTED"] if found.kept else ""
+        evaluation = self.evaluation
+        style = STYLES["PROVEN" if evaluation.holds else "REFUTED"] if evaluation.kept else ""
         return [
-            ("Here" if found.holds else "BROKEN", str(found)),
+            ("Here" if evaluation.holds else "BROKEN", str(evaluation)),
             ("Promise", Text(self.promise(), style)),
         ]
 

@@ -58,7 +58,7 @@ class FitOutput:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class FitJob:
     """One fit from a file to a folder.
 
     Parameters
@@ -129,11 +129,11 @@ class Fitting:
             folder.begin(self._asked())
 
         with FitBar(planned, self.quiet) as live:
-            made = self._classifier(given, folder, live)
+            classifier = self._classifier(given, folder, live)
             try:
-                made.fit(given.X, given.target.y, **given.more)
+                classifier.fit(given.X, given.target.y, **given.more)
             except KeyboardInterrupt:
-                run = getattr(made, "run_", None)
+                run = getattr(classifier, "run_", None)
                 best = None if run is None else self._named(run, given, folder)
                 raise self._stopped(best, folder) from None
             except FileError as error:
@@ -141,7 +141,7 @@ class Fitting:
             except SetpointError:
                 folder.withdraw()
                 raise
-            return self._named(made.run_, given, folder)
+            return self._named(classifier.run_, given, folder)
 
     def _stopped(self, run: ClassifierRun | None, folder: Folder) -> KeyboardInterrupt:
         """Write the best so far, unless a finished run lies there; say how to go on."""

@@ -53,11 +53,13 @@ class DecisionCounts:
     ignored: list[str] = field(default_factory=list)
 
 
-class Deciding:
+class PredictJob:
     """The models of a run over the chunks of a file."""
 
     def __init__(self, scorer: Scorer, file: Path, wanted: PredictOptions) -> None:
-        self.scorer, self.file, self.wanted = scorer, file, wanted
+        self.scorer = scorer
+        self.file = file
+        self.wanted = wanted
         self.rule = scorer.classifier.rule_
         if wanted.group is not None and not self.rule.point.needs_group:
             raise KindError("--group belongs to a rule with one threshold per group.")
@@ -65,7 +67,7 @@ class Deciding:
 
     def write(self, out: Path, tick: Callable[[float], None]) -> DecisionCounts:
         """Decide every chunk and write it; ``tick`` is told the share that is done."""
-        found = DecisionCounts()
+        tally = DecisionCounts()
         decided = None if self.rule.point.row_by_row else self._at_once()
         with read_chunks(self.file, ROWS, like=self._like()) as chunks, table_writer(out) as file:
             for chunk in chunks:
@@ -76,12 +78,12 @@ class Deciding:
                 else:  # the highest scores of the whole file
                     scores = decided[0][first : first + len(chunk)]
                     words = {n: v[first : first + len(chunk)] for n, v in decided[1].items()}
-                counted(words, found.counts)
+                counted(words, tally.counts)
                 file.write(self._rows(chunk, first, scores, words))
-                found.rows += len(chunk)
-                found.ignored = found.ignored or self._passed_over(chunk)
+                tally.rows += len(chunk)
+                tally.ignored = tally.ignored or self._passed_over(chunk)
                 tick(chunks.progress)
-        return found
+        return tally
 
     def _at_once(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Scores and decisions of all rows, for a rule that compares them with each other."""
@@ -117,19 +119,19 @@ class Deciding:
     ) -> pd.DataFrame:
         import pandas as pd
 
-        made: dict[str, Any] = {}
+        written: dict[str, Any] = {}
         if self.wanted.everything:
-            made = {name: chunk[name].array for name in chunk.columns}
+            written = {name: chunk[name].array for name in chunk.columns}
         elif self.wanted.ids:
-            made = {name: column(chunk, name, "--id").array for name in self.wanted.ids}
+            written = {name: column(chunk, name, "--id").array for name in self.wanted.ids}
         else:
-            made = {"row": np.arange(first + 1, first + 1 + len(chunk))}
+            written = {"row": np.arange(first + 1, first + 1 + len(chunk))}
         new = score_columns(self.scorer.classifier, scores) if self.wanted.score else {}
         for name, values in {**new, **words}.items():
-            if name in made:
+            if name in written:
                 raise DataError(f'"{self.file}" has a column "{name}" already; rename it.')
-            made[name] = values
-        return pd.DataFrame(made)
+            written[name] = values
+        return pd.DataFrame(written)
 
     def _passed_over(self, chunk: pd.DataFrame) -> list[str]:
         known = {*self.wanted.ids, self.group}
@@ -140,15 +142,15 @@ def groups_of(chunk: pd.DataFrame, name: str, known: Sequence[Any], first: int) 
     """The groups of a rule, whatever type a column of them was read as."""
     cells = column(chunk, name, "group").tolist()
     spelled = {_spelled(value): value for value in known}
-    found = [spelled.get(_spelled(cell)) for cell in cells]
-    if None in found:
-        row = found.index(None)
+    groups = [spelled.get(_spelled(cell)) for cell in cells]
+    if None in groups:
+        row = groups.index(None)
         hint = did_you_mean(cells[row], known, f"known are {listing(known)}.")
         raise DataError(
             f'the group "{cells[row]}" in column "{name}", data row {first + row + 1}, has no '
             f"threshold of its own: {hint} Fit again with rows of it."
         )
-    return np.array(found)
+    return np.array(groups)
 
 
 def _spelled(value: Any) -> str:
@@ -157,56 +159,60 @@ def _spelled(value: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
+class PredictOutput:
     """New rows that were decided, and what is said of them."""
 
     run: SavedRun
     file: Path
     out: Path
-    found: DecisionCounts
+    tally: DecisionCounts
 
     def drift(self) -> tuple[str, bool] | None:
         """The share decided positive beside that of the rows it was last known of; whether far."""
-        run, rows = self.run, self.found.rows
+        run, rows = self.run, self.tally.rows
         known = run.flagged
         if known is None or run.rule.task.kind != "binary" or not run.rule.point.row_by_row:
             return None
         then, of = known
-        here = self.found.counts[DECISION].get(str(run.facts["positive"]), 0) / rows
+        here = self.tally.counts[DECISION].get(str(run.facts["positive"]), 0) / rows
         spread = max(then * (1 - then), 1 / (of + rows))
         far = abs(here - then) > _APART * math.sqrt(spread * (1 / of + 1 / rows))
         where = "certify rows" if run.report["fresh"] else "out-of-fold rows"
-        said = f"{_percent(here)} of these rows, {_percent(then)} of the {where}"
+        sentence = f"{_percent(here)} of these rows, {_percent(then)} of the {where}"
         if far:
-            said += ": these may be unlike the rows of the fit; check some with labels"
-        return said, far
+            sentence += ": these may be unlike the rows of the fit; check some with labels"
+        return sentence, far
 
     def record(self) -> dict[str, Any]:
         """Plain data."""
-        run, found, drift = self.run, self.found, self.drift()
+        run = self.run
+        tally = self.tally
+        drift = self.drift()
         return {
             "run": str(run.folder),
             "goal": run.goal,
-            "data": {"file": str(self.file), "rows": found.rows, "ignored": found.ignored},
+            "data": {"file": str(self.file), "rows": tally.rows, "ignored": tally.ignored},
             "operating_point": run.rule.operating_point(),
-            "decided": found.counts,
+            "decided": tally.counts,
             "drift": None if drift is None else {"sentence": drift[0], "far": drift[1]},
             "written": {"decisions": str(self.out)},
         }
 
     def show(self, screen: Screen) -> None:
         """Print the screen."""
-        run, found, drift = self.run, self.found, self.drift()
+        run = self.run
+        tally = self.tally
+        drift = self.drift()
         facts = [
             ("Run", f"{run.folder}: {run.goal}; {run.status}"),
-            ("Data", f"{self.file}: {count(found.rows, 'row')}"),
+            ("Data", f"{self.file}: {count(tally.rows, 'row')}"),
         ]
-        if found.ignored:
-            facts.append(("", f"passed over: {quoted(found.ignored, most=6)}"))
+        if tally.ignored:
+            facts.append(("", f"passed over: {quoted(tally.ignored, most=6)}"))
         facts.append(("Operating point", run.rule.operating_point()))
         facts += [
             ("Decided" if name == DECISION else name, self._counted(name, counts))
-            for name, counts in found.counts.items()
+            for name, counts in tally.counts.items()
         ]
         if drift is not None:
             facts.append(("CAUTION" if drift[1] else "", drift[0]))
@@ -219,7 +225,7 @@ class Decided:
 
     def _counted(self, name: str, counts: dict[str, int]) -> str:
         """How many rows were decided as what."""
-        rows, facts = self.found.rows, self.run.facts
+        rows, facts = self.tally.rows, self.run.facts
         undecided = rows - sum(counts.values())
         rest = f"; {undecided:,} left empty, undecided" if undecided else ""
         positive = facts["positive"]

@@ -153,8 +153,8 @@ def take_rows(
         column(table, name, "label")
     scores = scorer.scores(table)
     parts = scores.reshape(len(table), -1).astype(np.float64)
-    made = {name: parts[:, j] for j, name in enumerate(names)}
-    rows = spelled_for(run.rule.task, rows_of(table.assign(**made), roles))
+    outputs = {name: parts[:, j] for j, name in enumerate(names)}
+    rows = spelled_for(run.rule.task, rows_of(table.assign(**outputs), roles))
     rows = replace(rows, task=replace(rows.task, score=run.rule.task.score))
     return ScoredByRun(rows, scorer.fitted_on(table, _codes(run, rows.y)))
 

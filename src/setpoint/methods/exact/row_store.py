@@ -17,8 +17,6 @@ over processes, where all but one add 0, bring back every bit, the sign of zero 
 from __future__ import annotations
 
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint._core.errors import DataError, FileError, KindError
+from setpoint._core.files import replacing
 from setpoint._core.options import whole
 from setpoint.programs import Exchange
 
@@ -218,22 +217,13 @@ class Shelf(nn.Module):
 
     def _make(self, path: Path) -> None:
         """A file of empty slots, under its name only when it is whole."""
-        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            with part.open("xb") as file:
-                for start in range(0, self.slots, CHUNK):
-                    size = min(CHUNK, self.slots - start)
-                    file.write(np.full(size, self._code, np.int32).tobytes())
-                file.write(np.zeros(1, np.int32).tobytes())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except OSError as error:
-            reason = error.strerror or error
-            raise FileError(f'cannot write the table "{path}": {reason}') from error
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+        with replacing(path) as part, part.open("xb") as file:
+            for start in range(0, self.slots, CHUNK):
+                size = min(CHUNK, self.slots - start)
+                file.write(np.full(size, self._code, np.int32).tobytes())
+            file.write(np.zeros(1, np.int32).tobytes())
+            file.flush()
+            os.fsync(file.fileno())
 
     # --- state -----------------------------------------------------------------------------------
 

@@ -119,13 +119,13 @@ def descend(
             if stopping is not None and step % LOOK == LOOK - 1 and bool(stopping.done.all()):
                 break
     except KeyboardInterrupt:
-        if choice.kept is None:
+        if choice.best is None:
             raise
         interrupted = True
     search.unknowns_fixed = False
-    assert choice.kept is not None
-    choice.kept.interrupted = interrupted
-    return choice.kept
+    assert choice.best is not None
+    choice.best.interrupted = interrupted
+    return choice.best
 
 
 class IterateChoice:
@@ -143,7 +143,7 @@ class IterateChoice:
 
     def __init__(self, search: SeedSearch, stopping: WindowedVariance | None, joint: bool) -> None:
         self.search, self.stopping, self.joint = search, stopping, joint
-        self.kept: BestIterate | None = None
+        self.best: BestIterate | None = None
         self.least = search.like.new_full((1 if joint else search.batch,), math.inf)
 
     def see(self, step: int, v: Tensor, image: Tensor, residual: Tensor, loss: Tensor) -> None:
@@ -155,21 +155,21 @@ class IterateChoice:
         better = self._better(step, answer.image, worth)
         seeds = search.seed(v)
         best = search.first(seeds, residual)
-        if self.kept is None:
+        if self.best is None:
             zero = torch.zeros(search.batch, dtype=torch.long, device=v.device)
             first = None if unknowns is None else unknowns.detach().clone()
-            self.kept = BestIterate(answer.image.clone(), best.clone(), first, zero)
-        kept = self.kept
-        kept.image = torch.where(column(better, answer.image), answer.image, kept.image)
-        kept.seed = torch.where(column(better, best), best, kept.seed)
-        kept.step = torch.where(better, step, kept.step)
-        if unknowns is not None and kept.unknowns is not None:
+            self.best = BestIterate(answer.image.clone(), best.clone(), first, zero)
+        iterate = self.best
+        iterate.image = torch.where(column(better, answer.image), answer.image, iterate.image)
+        iterate.seed = torch.where(column(better, best), best, iterate.seed)
+        iterate.step = torch.where(better, step, iterate.step)
+        if unknowns is not None and iterate.unknowns is not None:
             those = better[:1] if self.joint else better
-            kept.unknowns = torch.where(column(those, unknowns), unknowns, kept.unknowns)
-        kept.seen = step + 1
+            iterate.unknowns = torch.where(column(those, unknowns), unknowns, iterate.unknowns)
+        iterate.seen = step + 1
         more = {} if self.stopping is None else {"variance": self._spread()}
         if self.stopping is not None:
-            kept.done = self.stopping.done.expand(search.batch)
+            iterate.done = self.stopping.done.expand(search.batch)
         norm = seeds.flatten(1).norm(dim=1) / math.sqrt(search.dimension)
         norm = norm.reshape(search.copies, search.batch).mean(dim=0)
         search.task.watch(

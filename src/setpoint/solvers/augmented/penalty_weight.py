@@ -40,7 +40,7 @@ class PenaltyGrowth:
     share : float
         Share of a violation that may be left since the last check; ρ grows where more is.
     cap : float
-        Times its start beyond which ρ does not grow any further.
+        Times its start beyond which ρ does not grow any further; rounds of exact values end there.
     """
 
     factor: float
