@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from setpoint.expressions import Columns, take_in
-from setpoint.goals import Task
+from setpoint.expressions import Task
 
 
 def scored(
