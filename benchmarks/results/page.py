@@ -14,6 +14,7 @@ from benchmarks.results.recording import FOLDER, Recording, read
 from benchmarks.results.section import Section, missing
 from benchmarks.robustness import page as robustness
 from benchmarks.solver import page as solver
+from benchmarks.stress import page as stress
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 Make = Callable[[Recording], Section]
@@ -80,6 +81,11 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
     },
     "Speed and safety": {
         "pairs": (targets.pairs, "Losses over all pairs", "python -m benchmarks pairs --record"),
+        "stress": (
+            stress.section,
+            "Plain loops with defaults",
+            "python -m benchmarks.stress; python -m benchmarks.stress record",
+        ),
         "hostile": (
             targets.hostile,
             "Training under hostile conditions",
