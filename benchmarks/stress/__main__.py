@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.results.recording import record
+from benchmarks.results.recording import PACKAGES, environment, record
 from benchmarks.stress import tables
 from benchmarks.stress.draws import GUARDED, METHODS, draw
 from benchmarks.stress.page import report
@@ -41,9 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if options.action == "run":
         _run(options)
-    records = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
+    lines = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
+    records = [line for line in lines if "number" in line]
     if options.action == "record":
-        record("stress", "python -m benchmarks.stress", [_short(r) for r in records])
+        made_in = next(line["environment"] for line in lines if "environment" in line)
+        runs = [_short(r) for r in records]
+        record("stress", "python -m benchmarks.stress", runs, made_in=made_in)
     return report(Console(width=120), records)
 
 
@@ -57,11 +60,12 @@ def _run(options: argparse.Namespace) -> None:
     done = set()
     if options.out.exists():  # taken up where it was stopped
         lines = options.out.read_text("utf-8").splitlines()
-        done = {json.loads(line)["number"] for line in lines}
+        done = {json.loads(line).get("number") for line in lines}
     settings = [s for s in draw(options.settings, options.seed) if s.number not in done]
     methods = tuple(options.methods.split(","))
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.jobs) as pool, options.out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"environment": environment(PACKAGES)}) + "\n")
         jobs = [pool.apply_async(run, (setting, methods)) for setting in settings]
         for count, job in enumerate(jobs, 1):
             file.write("".join(json.dumps(record) + "\n" for record in job.get()))
