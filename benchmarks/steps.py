@@ -3,8 +3,8 @@
 Step
     zero_grad, forward of a small network (20 → 64 → 32 → 1, ReLU), loss, backward and Adam on a
     batch of 1024 rows, a tenth of them positive. The network is small on purpose: a larger one
-    hides any loss. Target: 1.35 × the step with ``binary_cross_entropy_with_logits`` for soft-set at
-    one threshold and for costs. Several thresholds, constraints, and ten classes beside
+    hides any loss. Target: 1.35 × the step with ``binary_cross_entropy_with_logits`` for soft-set
+    at one threshold and for costs. Several thresholds, constraints, and ten classes beside
     ``cross_entropy``, are reported.
 
 Loss

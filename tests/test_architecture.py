@@ -30,7 +30,7 @@ MAY = {
     "solvers": {"_core", "programs"},
     "methods": {"_core", "expressions", "metrics", "goals", "surrogates", "programs"},
     "training": {"_core", "expressions", "programs", "solvers"},
-    "losses": {"decisions", "programs", "expressions", "goals", "methods", "training"},
+    "losses": {"_core", "decisions", "programs", "expressions", "goals", "methods", "training"},
     "datasets": {"_core", "goals"},
     "boosting": {"_core", "expressions", "goals", "rules", "surrogates", "methods", "datasets"},
     "robustness": {"_core", "statistics", "solvers"},

@@ -51,9 +51,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _short(one: dict) -> dict:
-    """A record without what nobody reads again."""
-    unread = ("auroc_plain", "finite", "own_train", "decided", "said_held")
-    return {key: value for key, value in one.items() if key not in unread}
+    """A record without what nobody reads again; a setting's fields stand beside cross-entropy."""
+    unread = ["auroc_plain", "finite", "own_train", "decided", "said_held", "seconds"]
+    if one["method"] != "cross-entropy":
+        unread += ["table", "aim", "batch", "rate", "network", "seed"]
+    return {
+        key: round(value, 4) if isinstance(value, float) else value
+        for key, value in one.items()
+        if key not in unread
+    }
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -357,7 +357,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """By what the method's gradient is multiplied, so that no row is pulled too hard.
 
         Its prices times its steepest step are at most :data:`LOUDEST`: row by row, that many times
-        cross-entropy's gradient. It depends on prices alone, so that a batch in parts has the gradient of the whole.
+        cross-entropy's gradient. It depends on prices alone, so that a batch in parts has the
+        gradient of the whole.
         """
         if isinstance(prices, np.ndarray):
             worth = prices[:, : self._cells].reshape(-1, self.cells.side)
