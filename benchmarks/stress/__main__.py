@@ -53,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _short(one: dict) -> dict:
     """A record without what nobody reads again; a setting's fields stand beside cross-entropy."""
     unread = ["auroc_plain", "finite", "own_train", "decided", "said_held", "seconds"]
+    unread += ["auroc", "bounded"]
     if one["method"] != "cross-entropy":
         unread += ["table", "aim", "batch", "rate", "network", "seed"]
     return {
