@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -47,6 +47,8 @@ from setpoint.methods.guard.operating_point import intercept, operating_point, p
 from setpoint.methods.guard.recent_rows import Pool, TrackedRows, rows_of
 from setpoint.methods.method import GoalStanding, Recovered, not_totals
 from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
+
+Buffers = dict[str, Tensor]
 
 FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
 WINDOW = 8192  #: rows; 4096 kept 95 of 100 constraints on training rows where 8192 kept 97
@@ -98,6 +100,11 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         Steps so far, and the number of the last.
     """
 
+    inner: GoalProgram
+    judge: Lowered | None
+    window: Pool | None
+    _inner: GoalProgram
+    _tracker: TracksThresholds | None
     threshold: Tensor
     calibration: Tensor
     offset: Tensor
@@ -118,8 +125,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             self.own_mix, inner.mix = inner.mix, 0.0  # the anchor takes its place
         tracker = inner if isinstance(inner, TracksThresholds) else None
         # found without the search through submodules, which costs as much as a small sum
-        self.__dict__["_inner"] = inner
-        self.__dict__["_tracker"] = tracker
+        object.__setattr__(self, "_inner", inner)
+        object.__setattr__(self, "_tracker", tracker)
         if tracker is not None:
             self.follows, self.refreshes = tracker.follows, tracker.refreshes
             self.needs_whole_batch = tracker.needs_whole_batch
@@ -221,10 +228,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if self.window is None or rows.w is not None or total - total != 0 or n > size:
             return False
         positive = float(rows.y.sum())
-        seen = self._buffers["evidence"].numpy()[1]
+        seen = cast(Buffers, self._buffers)["evidence"].numpy()[1]
         seen[0] += n - positive
         seen[1] += positive
-        buffers = self.window._buffers
+        buffers = cast(Buffers, self.window._buffers)
         place = buffers["at"].numpy()
         at = int(place) % size
         first = min(n, size - at)
@@ -237,7 +244,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         return True
 
     def _begin(self, size: int, exchange: Exchange | None) -> None:
-        buffers = self._buffers
+        buffers = cast(Buffers, self._buffers)
         if self._share < 1 and buffers["evidence"].is_cpu:
             buffers["evidence"][0].copy_(buffers["evidence"][1])
             self._share = float(self.blend())
