@@ -33,7 +33,7 @@ from benchmarks.harness import new_table, one_thread
 from benchmarks.results.recording import record
 from setpoint.fit.fold_models import built
 from setpoint.fit.network.goal_network import NetworkSettings, TensorRows
-from setpoint.fit.regression.regression_members import RegressionJob, RegressionTrees
+from setpoint.fit.regression.regression_members import RegressionTrainingData, RegressionTrees
 from setpoint.fit.regression.regression_network import RegressionTraining
 from setpoint.fit.regression.regression_targets import Scale, columns_of
 from setpoint.fit.training_data import Encoder
@@ -87,9 +87,9 @@ class Bench:
         self.rows = encoder.encode(X)
         self.settings = NetworkSettings(epochs=epochs, patience=25, seed=seed, final=0.05)
 
-    def job(self, goal: Goal) -> RegressionJob:
+    def job(self, goal: Goal) -> RegressionTrainingData:
         """The rows of this split under a goal."""
-        return RegressionJob(
+        return RegressionTrainingData(
             goal=goal, task=self.task, rows=self.rows, target=self.y, seed=self.seed
         )
 

@@ -29,7 +29,7 @@ MAY = {
     "programs": {"_core"},
     "solvers": {"_core", "programs"},
     "methods": {"_core", "expressions", "metrics", "goals", "surrogates", "programs"},
-    "training": {"_core", "expressions", "goals", "programs", "solvers"},
+    "training": {"_core", "expressions", "programs", "solvers"},
     "losses": {"expressions", "goals", "methods", "training"},
     "datasets": {"_core", "goals"},
     "boosting": {"_core", "expressions", "goals", "rules", "surrogates", "methods", "datasets"},

@@ -236,11 +236,11 @@ def test_wealth_equals_a_plain_loop():
     for seed in range(5):
         random = np.random.default_rng(seed)
         z = random.choice([-0.5, 0.0, 0.2, 1.3], 200, p=(0.3, 0.2, 0.3, 0.2))
-        found = wealth.grown(NEVER, z, 0.5, 0)
+        found = wealth.anytime_wealth(NEVER, z, 0.5, 0)
         np.testing.assert_allclose(np.exp(found), grown_plainly(z, 0.5), rtol=1e-9)
         mean = np.log(grown_plainly(z, 0.5).mean(1))
         np.testing.assert_allclose(wealth.mean_wealth(found), mean, atol=1e-9)
-        found = wealth.held(ONE, z, 0.5)
+        found = wealth.wealth_of_one_bet(ONE, z, 0.5)
         np.testing.assert_allclose(np.exp(found), held_plainly(z, 0.5), rtol=1e-9)
 
 
@@ -249,13 +249,13 @@ def test_several_updates_equal_one():
     z = random.choice([-1.0, 0.4], 5000, p=(0.2, 0.8))
     z[3000:] *= -1
     z = np.maximum(z, -1.0)
-    for bets, before in ((wealth.grown, NEVER), (wealth.held, ONE)):
-        more = (0,) if bets is wealth.grown else ()
+    for bets, before in ((wealth.anytime_wealth, NEVER), (wealth.wealth_of_one_bet, ONE)):
+        more = (0,) if bets is wealth.anytime_wealth else ()
         whole = bets(before, z, 1.0, *more)
         for cuts in ([1], [1, 2, 3], [2500], [10, 3000, 4999]):
             state, rows = before, []
             for start, stop in pairwise([0, *cuts, z.size]):
-                more = (start,) if bets is wealth.grown else ()
+                more = (start,) if bets is wealth.anytime_wealth else ()
                 part = bets(state, z[start:stop], 1.0, *more)
                 state = part[-1]
                 rows.append(part)
@@ -264,7 +264,7 @@ def test_several_updates_equal_one():
 
 def test_a_long_decay_and_a_flood_stay_finite():
     z = np.r_[np.full(200_000, -1.0), np.full(100_000, 1.0)]
-    found = wealth.grown(NEVER, z, 1.0, 0)
+    found = wealth.anytime_wealth(NEVER, z, 1.0, 0)
     assert np.isfinite(found).all()
     assert np.isfinite(wealth.mean_wealth(found)).all()
     # the money that starts with row 200,001 alone would grow like this
@@ -292,8 +292,8 @@ def test_wealth_for_ever_is_a_martingale_that_seldom_rises(name):
     for sequence in product(range(values.size), repeat=n):
         mass = math.prod(probabilities[i] for i in sequence)
         z = values[np.array(sequence)]
-        e = np.exp(wealth.mean_wealth(wealth.grown(NEVER, z, loss, 0)))
-        h = np.exp(wealth.mean_wealth(wealth.held(ONE, z, loss)))
+        e = np.exp(wealth.mean_wealth(wealth.anytime_wealth(NEVER, z, loss, 0)))
+        h = np.exp(wealth.mean_wealth(wealth.wealth_of_one_bet(ONE, z, loss)))
         expected += mass * e
         held += mass * h
         reached += mass * np.array([e.max() >= levels, h.max() >= levels])

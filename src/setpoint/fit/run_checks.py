@@ -1,4 +1,4 @@
-"""What is measured once a rule stands: scored rows, checks of the table, diagnosis, label plan."""
+"""Measurements once a rule stands: scored rows, checks of the table, diagnosis, label plan."""
 
 from __future__ import annotations
 
@@ -13,15 +13,7 @@ from setpoint.datasets import Parts
 from setpoint.decisions import DecisionRule, Diagnosis, Plan, diagnose, plan
 from setpoint.fit.training_data import ClassTrainingData, Encoder
 from setpoint.goals import Goal
-from setpoint.reports import (
-    Check,
-    ScoredRows,
-    drift,
-    duplicates,
-    few_positives,
-    leakage,
-    unstable_threshold,
-)
+from setpoint.reports import Check, CheckInputs, ScoredRows, make_checks
 
 
 def scored_rows(
@@ -58,17 +50,19 @@ def table_checks(
         Whether a model was fitted on the columns; scores from elsewhere hold nothing to check.
     """
     X = job.rows.X
-    checks = [few_positives(dict(counts)), unstable_threshold(out_of_fold, rule)]
-    if fitted and len(np.shape(X)) == 2:
-        of = {"train": parts.train}
-        if len(parts.certify):
-            of["certify"] = parts.certify
-        checks += [
-            leakage(_used(X, job.rows.encoder), job.target),
-            duplicates(X, of),
-            drift(X, parts.train, parts.certify),
-        ]
-    return tuple(checks)
+    on_columns = fitted and len(np.shape(X)) == 2
+    return make_checks(
+        CheckInputs(
+            table=X if on_columns else None,
+            features=_used(X, job.rows.encoder) if on_columns else None,
+            target=job.target,
+            train=parts.train,
+            certify=parts.certify,
+            counts=counts,
+            out_of_fold=out_of_fold,
+            rule=rule,
+        )
+    )
 
 
 def _used(X: Any, encoder: Encoder) -> Any:

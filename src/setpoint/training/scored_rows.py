@@ -10,8 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from setpoint.expressions import Columns, take_in
-from setpoint.goals import Task
+from setpoint.expressions import Columns, Task, take_in
 
 
 def scored(

@@ -6,15 +6,11 @@ import pytest
 from tests.reports import cases
 
 import setpoint as sp
-from setpoint.reports import (
-    Check,
-    ScoredRows,
-    drift,
-    duplicates,
-    few_positives,
-    leakage,
-    unstable_threshold,
-)
+from setpoint.reports import Check, ScoredRows
+from setpoint.reports.checks.drift import drift
+from setpoint.reports.checks.duplicates import duplicates
+from setpoint.reports.checks.leakage import leakage
+from setpoint.reports.checks.stability import few_positives, unstable_threshold
 
 
 def table(n=2000, seed=0, missing=0.1):

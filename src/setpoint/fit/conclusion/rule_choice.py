@@ -35,9 +35,8 @@ def choose_rule(
     """The rule that best meets the goal on these rows, and what to know of it.
 
     Constraints hold with a margin (see :mod:`setpoint.decisions.proof.safety_margin`; 0 is none).
-    ½ and the
-    plain argmax are left only for something better; a goal that judges the ranking alone leaves the
-    threshold open, and ½ is taken.
+    ½ and the plain argmax are left only for something better; a goal that judges the ranking alone
+    leaves the threshold open, and ½ is taken.
     """
     goal = goal.lowered
     if ranks_only(goal):

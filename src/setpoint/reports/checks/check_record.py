@@ -1,4 +1,4 @@
-"""Record of a check: one thing that may be wrong with the data, and what was found."""
+"""Record of a check: one thing that may be wrong with the data, and the finding on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PASSED, LOOK, NOT_APPLICABLE = "passed", "look", "not applicable"
 
 @dataclass(frozen=True)
 class Check:
-    """What a check found.
+    """The finding of a check.
 
     Attributes
     ----------
@@ -36,3 +36,27 @@ class Check:
 
     def __str__(self) -> str:
         return f"{self.code} {self.title}: {self.status}. {self.sentence}"
+
+
+@dataclass(frozen=True)
+class CheckName:
+    """The code and title of a check, which its findings bear.
+
+    >>> print(CheckName("SP102", "Duplicates").passed("No row stands twice."))
+    SP102 Duplicates: passed. No row stands twice.
+    """
+
+    code: str
+    title: str
+
+    def passed(self, sentence: str) -> Check:
+        """Nothing to look at."""
+        return Check(self.code, self.title, PASSED, sentence)
+
+    def look(self, sentence: str) -> Check:
+        """Something that a person should look at."""
+        return Check(self.code, self.title, LOOK, sentence)
+
+    def not_applicable(self, why: str) -> Check:
+        """Nothing that could be checked."""
+        return Check(self.code, self.title, NOT_APPLICABLE, why)

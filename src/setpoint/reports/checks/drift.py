@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.words import listing
-from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
+from setpoint.reports.checks.check_record import Check, CheckName
 from setpoint.reports.checks.column_samples import (
     LEVELS,
     NUMBER,
@@ -25,7 +25,7 @@ from setpoint.reports.checks.column_samples import (
     some_rows,
 )
 
-CODE, TITLE = "SP103", "Drift between train and certify"
+SP103 = CheckName("SP103", "Drift between train and certify")
 LEVEL = 0.01  #: the chance of a false alarm, all columns together
 SMALL = 0.05  #: a distance that is worth a look
 ROWS = 8_000  #: of each part that are tested: enough to see a distance of SMALL at that level
@@ -45,27 +45,20 @@ def drift(X: Any, train_rows: Any, certify_rows: Any) -> Check:
     """
     sides = [positions(rows, len(X)) for rows in (train_rows, certify_rows)]
     if min(map(len, sides)) < LEAST:
-        why = f"A part has fewer than {LEAST} rows."
-        return Check(CODE, TITLE, NOT_APPLICABLE, why)
+        return SP103.not_applicable(f"A part has fewer than {LEAST} rows.")
     first, second = (some_rows(rows, ROWS, seed) for seed, rows in enumerate(sides))
     rows, size = np.concatenate([first, second]), len(first)
     tests = [test for column in columns_of(X, rows) for test in _tests(column, size)]
     if not tests:
-        return Check(CODE, TITLE, NOT_APPLICABLE, "No column can be tested.")
+        return SP103.not_applicable("No column can be tested.")
     moved = [(d, name, p) for name, d, p in tests if p <= LEVEL / len(tests) and d >= SMALL]
     if not moved:
-        return Check(
-            CODE,
-            TITLE,
-            PASSED,
+        return SP103.passed(
             f"No column differs by {SMALL} or more beyond chance ({len(tests)} tests, level {LEVEL}"
             " in all).",
         )
     names = (f'"{name}" ({d:.2f})' for d, name, _ in sorted(moved, reverse=True))
-    return Check(
-        CODE,
-        TITLE,
-        LOOK,
+    return SP103.look(
         f"Spread otherwise in certify than in train (distance from 0 to 1): {listing(names)}. A "
         "proof is about rows like the certify rows: which of the two are the rows to come like?",
     )

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.words import listing
-from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
+from setpoint.reports.checks.check_record import Check, CheckName
 from setpoint.reports.checks.column_samples import frame_of, positions
 
-CODE, TITLE = "SP102", "The same rows on both sides of a split"
+SP102 = CheckName("SP102", "The same rows on both sides of a split")
 LIMIT = 0.01  #: share of the smaller part from which a person should look
 
 
@@ -30,7 +30,7 @@ def duplicates(X: Any, parts: Mapping[str, Any]) -> Check:
     own = {name: marks[positions(rows, len(frame))] for name, rows in parts.items()}
     own = {name: hashes for name, hashes in own.items() if len(hashes)}
     if len(own) < 2:
-        return Check(CODE, TITLE, NOT_APPLICABLE, "There is one part only.")
+        return SP102.not_applicable("There is one part only.")
     overlaps = []
     for (a, first), (b, second) in combinations(own.items(), 2):
         fewer, more = ((b, second), (a, first)) if len(second) <= len(first) else (
@@ -40,13 +40,10 @@ def duplicates(X: Any, parts: Mapping[str, Any]) -> Check:
     worst = max(overlaps)
     sentence = f"{worst[0]:.2%} of the {worst[1]} rows have the same columns as a row of {worst[2]}"
     if worst[0] < LIMIT:
-        return Check(CODE, TITLE, PASSED, f"{sentence}.")
+        return SP102.passed(f"{sentence}.")
     others = [f"{share:.1%} of {a} in {b}" for share, a, b in overlaps if share >= LIMIT]
     within = _twins(own[worst[2]])
-    return Check(
-        CODE,
-        TITLE,
-        LOOK,
+    return SP102.look(
         f"{sentence}{f' (all: {listing(others)})' if len(others) > 1 else ''}. Within {worst[2]} "
         f"{within:.1%} of the rows have such a twin: if the columns take few values that is "
         "chance, if it is the same case counted twice the figures flatter. Keep copies in one "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setpoint._core.words import listing
-from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
+from setpoint.reports.checks.check_record import LOOK, Check, CheckName
 from setpoint.reports.checks.column_samples import (
     LEVELS,
     NUMBER,
@@ -24,7 +24,7 @@ from setpoint.reports.checks.column_samples import (
     some_rows,
 )
 
-CODE, TITLE = "SP101", "Columns that know the label"
+SP101 = CheckName("SP101", "Columns that know the label")
 LIMIT = 0.99  #: from here a column is suspect
 ROWS, OF_EACH, BINS = 8_000, 5, 64
 LABELS = 5  #: columns of a matrix of labels that are looked at
@@ -50,7 +50,7 @@ def leakage(X: Any, y: Any) -> Check:
     codes = codes[rows]
     if len(rows) < _LEAST or len(classes) < 2 or np.bincount(codes).min() < OF_EACH:
         why = f"Fewer than {_LEAST} rows, or {OF_EACH} of a class: anything could look perfect."
-        return Check(CODE, TITLE, NOT_APPLICABLE, why)
+        return SP101.not_applicable(why)
     frame = frame_of(X)
     suspects, ids, best = [], [], ("", 0.0)
     several = len(classes) > 2
@@ -75,9 +75,9 @@ def leakage(X: Any, y: Any) -> Check:
             "them does not carry over to new rows."
         )
     if sentences:
-        return Check(CODE, TITLE, LOOK, " ".join(sentences))
+        return SP101.look(" ".join(sentences))
     most = f'; the most telling is "{best[0]}" with {best[1]:.3f}' if best[0] else ""
-    return Check(CODE, TITLE, PASSED, f"No column reaches {what} {LIMIT} by itself{most}.")
+    return SP101.passed(f"No column reaches {what} {LIMIT} by itself{most}.")
 
 
 def _halves(labels: np.ndarray) -> list[int]:

@@ -10,12 +10,14 @@ import numpy as np
 from setpoint._core.errors import DataError
 from setpoint.decisions import DecisionRule
 from setpoint.expressions import Columns
-from setpoint.reports.checks.check_record import LOOK, NOT_APPLICABLE, PASSED, Check
+from setpoint.reports.checks.check_record import Check, CheckName
 from setpoint.reports.checks.column_samples import chance
 from setpoint.reports.report_inputs import ScoredRows
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import OneThreshold, best_threshold
 
+SP104 = CheckName("SP104", "Enough positives")
+SP105 = CheckName("SP105", "A threshold that stays where it is")
 FEW = {"certify": 30}  #: rows of the rarer class that a part should have
 FEW_ELSEWHERE = 50
 DRAWS, WORK = 40, 400_000  #: resamples, and rows sorted in all of them together
@@ -30,20 +32,16 @@ def few_positives(parts: Mapping[str, tuple[int, int | None]]) -> Check:
     parts : mapping of str to (rows, positives)
         As in :class:`setpoint.reports.RunFacts`; positives None where the task is not binary.
     """
-    code, title = "SP104", "Enough positives"
     counted = {name: (rows, hits) for name, (rows, hits) in parts.items() if hits is not None}
     if not counted:
-        return Check(code, title, NOT_APPLICABLE, "The task is not binary.")
+        return SP104.not_applicable("The task is not binary.")
     rarer = {name: min(hits, rows - hits) for name, (rows, hits) in counted.items()}
     listed = ", ".join(f"{name} {n:,}" for name, n in rarer.items())
     short = [name for name, n in rarer.items() if n < FEW.get(name, FEW_ELSEWHERE)]
     if not short:
-        return Check(code, title, PASSED, f"Rows of the rarer class: {listed}.")
+        return SP104.passed(f"Rows of the rarer class: {listed}.")
     wanted = " and ".join(f"{name} {FEW.get(name, FEW_ELSEWHERE)}" for name in short)
-    return Check(
-        code,
-        title,
-        LOOK,
+    return SP104.look(
         f"Rows of the rarer class: {listed}. Below about {wanted} figures and thresholds are "
         "mostly chance; label more of them.",
     )
@@ -62,11 +60,10 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     rule : DecisionRule
     seed : int
     """
-    code, title = "SP105", "A threshold that stays where it is"
     if not rule.point.along_scores:
-        return Check(code, title, NOT_APPLICABLE, "The rule is not a single threshold.")
+        return SP105.not_applicable("The rule is not a single threshold.")
     if rule.goal.lowered.objective.needs() <= {"scores"} and not rule.goal.constraints:
-        return Check(code, title, NOT_APPLICABLE, "The goal judges the ranking, not a threshold.")
+        return SP105.not_applicable("The goal judges the ranking, not a threshold.")
     columns = scored.decided_by(rule)
     problem = GoalOnRows.ground(rule.goal.lowered, columns)
     value = problem.judge(columns).value
@@ -75,7 +72,7 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
     thresholds = [t for t in (_chosen(problem, columns, rows) for rows in parts) if t is not None]
     values = [v for v in (_value(problem, columns, rule, t) for t in thresholds) if v is not None]
     if value is None or len(values) < 3:
-        return Check(code, title, NOT_APPLICABLE, "Too few rows to choose the threshold again.")
+        return SP105.not_applicable("Too few rows to choose the threshold again.")
     spread = _spread(np.array(values), folds is not None)
     scale = 1.0 if max(map(abs, [value, *values])) <= 1 else max(abs(value), 1e-12)
     how = "leaving out one fold at a time" if folds is not None else "on rows drawn again"
@@ -86,11 +83,8 @@ def unstable_threshold(scored: ScoredRows, rule: DecisionRule, seed: int = 0) ->
         f"(standard error {spread:.3g})"
     )
     if spread <= MOVES * scale:
-        return Check(code, title, PASSED, f"{sentence}.")
-    return Check(
-        code,
-        title,
-        LOOK,
+        return SP105.passed(f"{sentence}.")
+    return SP105.look(
         f"{sentence}. Another sample would give another rule; more rows would help.",
     )
 
