@@ -105,7 +105,9 @@ def test_a_goal_of_two_classes_refuses_three_of_them():
     for estimator in (sp.GoalClassifier, sp.boosting.GoalLGBMClassifier):
         with pytest.raises(sp.GoalError, match=r"Only binary .* this goal: f1 speaks of one class"):
             estimator("maximize f1").fit(data.X, data.y)
-        with pytest.raises(sp.DataError, match=r"Only binary .* 3 classes: say which of them"):
+        with pytest.raises(
+            sp.DataError, match=r"Only binary .* 3 classes: say which one is positive"
+        ):
             estimator("maximize f1", task="binary").fit(data.X, data.y)
 
 
