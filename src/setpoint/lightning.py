@@ -16,7 +16,7 @@ from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
 from setpoint.training.running_loss import RunningLoss
-from setpoint.training.scored_rows import labelled
+from setpoint.training.scored_rows import in_task_labels
 
 try:
     from lightning.pytorch.callbacks import Callback
@@ -106,7 +106,7 @@ class GoalCallback(Callback):
         weight = rows.get("weight")
         self.rule = tune(
             self.goal,
-            labelled(rows["target"].cpu(), self.task),
+            in_task_labels(rows["target"].cpu(), self.task),
             scores.numpy(),
             sample_weight=None if weight is None else weight.cpu().numpy(),
             group=self._groups(rows) or None,

@@ -6,6 +6,7 @@ import pytest
 
 from setpoint._core.errors import DataError
 from setpoint.datasets import Labelled, labelled, read_table
+from setpoint.datasets.labels import plain_positive, spells
 
 
 def rows(values):
@@ -64,7 +65,7 @@ REFUSED = [
     (["good", "bad", "good"], None,
      'column "fraud" holds "bad", "good": say which one is positive, for example positive="bad".'),
     (["ok", "ok", "fraud", "Fraud", "Fraud"], None,
-     'column "fraud" has 3 values ("Fraud", "fraud", "ok"); a goal on precision needs two. '
+     'column "fraud" has 3 values ("Fraud", "fraud", "ok"); a binary task needs two. '
      'Say positive="fraud" to set it against the rest.'),
     ([i / 7 for i in range(30)], None,
      'column "fraud" (label) holds 30 different numbers, and a label has few: '
@@ -76,13 +77,13 @@ REFUSED = [
     ([1, "a"], None,
      'column "fraud" holds 1, "a": say which one is positive, for example positive=1.'),
     ([0, 1, 2], None,
-     'column "fraud" has 3 values (0, 1, 2); a goal on precision needs two. '
+     'column "fraud" has 3 values (0, 1, 2); a binary task needs two. '
      "Say positive=2 to set it against the rest."),
     (["a", "b", "c"], None,
-     'column "fraud" has 3 values ("a", "b", "c"); a goal on precision needs two. '
+     'column "fraud" has 3 values ("a", "b", "c"); a binary task needs two. '
      'Say positive="c" to set it against the rest.'),
     (range(20), None,
-     'column "fraud" has 20 values (0, 1, 2, 3, 4, 5, 6, 7, …); a goal on precision needs two. '
+     'column "fraud" has 20 values (0, 1, 2, 3, 4, 5, 6, 7, …); a binary task needs two. '
      "Say positive=19 to set it against the rest."),
     (["no", "yes"], "yse",
      'positive="yse" does not occur in column "fraud", which holds "no", "yes". '
@@ -119,6 +120,43 @@ def test_label_refused(values, given, sentence):
         labelled(rows(values), "fraud", positive=given)
     assert str(caught.value) == sentence
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "with_signs"),
+    [
+        ([0, 1], 1, 1),
+        ([0.0, 1.0], 1.0, 1.0),
+        ([False, True], True, True),
+        ([0], 1, 1),  # a batch of negatives alone
+        ([1], 1, 1),
+        ([-1, 1], None, 1),
+        ([-1], None, None),
+        ([0, 1, 2], None, None),
+        (["0", "1"], None, None),
+    ],
+)
+def test_values_whose_positive_is_plain(values, positive, with_signs):
+    assert plain_positive(values) == positive
+    assert type(plain_positive(values)) is type(positive)
+    assert plain_positive(values, signs=True) == with_signs
+
+
+@pytest.mark.parametrize(
+    ("stated", "value", "same"),
+    [
+        ("1.0", True, True),
+        (" True", True, True),
+        ("false", True, False),
+        (1, True, True),
+        (str(2**53 + 1), 2**53, False),
+        (1, pd.Timestamp("2021-01-01"), False),
+        ("Yes", "yes", False),
+        (1, "1", False),
+    ],
+)
+def test_a_stated_label_and_a_value(stated, value, same):
+    assert spells(stated, value) is same
 
 
 def test_label_column_missing():

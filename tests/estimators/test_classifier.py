@@ -105,7 +105,9 @@ def test_a_goal_of_two_classes_refuses_three_of_them():
     for estimator in (sp.GoalClassifier, sp.boosting.GoalLGBMClassifier):
         with pytest.raises(sp.GoalError, match=r"Only binary .* this goal: f1 speaks of one class"):
             estimator("maximize f1").fit(data.X, data.y)
-        with pytest.raises(sp.DataError, match=r"Only binary .* 3 classes: say which of them"):
+        with pytest.raises(
+            sp.DataError, match=r"Only binary .* 3 classes: say which one is positive"
+        ):
             estimator("maximize f1", task="binary").fit(data.X, data.y)
 
 
@@ -160,7 +162,10 @@ def test_the_other_label_can_be_positive(table):
 
 def test_a_goal_that_tells_classes_apart_needs_to_know_which(table):
     X, y = table
-    with pytest.raises(sp.DataError, match="tells the classes apart: say which is positive"):
+    with pytest.raises(
+        sp.DataError,
+        match=r"tells the classes apart: say which one is positive, for example positive=",
+    ):
         sp.GoalClassifier("maximize f1").fit(X, y)
 
 

@@ -163,12 +163,12 @@ def test_groups(table):
 # --- the choice ----------------------------------------------------------------------------------
 
 
-def fared(goal, task, y, **predicted):
-    found = [
+def fared(goal, task, y, shared=False, **predicted):
+    members = [
         (k.replace("_", ", "), "errors" in k, columns_of(task, y, p, None, {}))
         for k, p in predicted.items()
     ]
-    return compare(Goal.of(goal), found, [name for name, _, _ in found])
+    return compare(Goal.of(goal), members, [name for name, _, _ in members], shared)
 
 
 def test_the_simpler_is_kept_unless_rows_tell_them_apart():
@@ -192,6 +192,19 @@ def test_the_simpler_is_kept_unless_rows_tell_them_apart():
     assert worse.chosen == "a, mse"
     assert "A plain loss is better here" in worse.sentence
     assert type(worse).from_json(worse.to_json()) == worse
+
+
+def test_rows_that_were_fitted_on_are_not_said_to_be_nothing_to_compare():
+    y = np.linspace(0, 1, 8)
+    both = fared("minimize mae", Task.regression(), y, shared=True, a_mse=y + 0.2, b_errors=y + 0.1)
+    assert both.gain is None
+    assert both.chosen == "a, mse"
+    assert both.sentence == (
+        "a, mse is taken; the rows are those the models were fitted on, so they cannot show "
+        "whether training on the goal pays."
+    )
+    alone = fared("minimize mae", Task.regression(), y, shared=True, a_mse=y + 0.2)
+    assert "there was nothing to compare" in alone.sentence
 
 
 def test_those_that_hold_the_constraints_come_first():

@@ -12,6 +12,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from setpoint._core.errors import Argument, DataError, GoalError, SetpointError
 from setpoint._core.words import listing
+from setpoint.datasets.labels import plain_positive, shown, unstated_positive
 from setpoint.goals import Goal, Task, check, symmetric
 
 
@@ -102,11 +103,10 @@ def read_labels(
         classes = np.array([f"not {positive}", positive], dtype=object)
         return ClassLabels(Task.binary(positive), classes), (y == positive).astype(np.int64)
     if kind == "binary":
-        raise DataError(
-            "Only binary classification is supported by a binary task, and y holds {n} classes: "
-            "say which of them is positive, for example {argument}",
-            n=len(classes),
-            argument=Argument("positive", classes.tolist()[0]),
+        raise unstated_positive(  # in the words scikit-learn looks for
+            "Only binary classification is supported by a binary task, and y holds "
+            f"{len(classes)} classes",
+            _counts(classes, codes),
         )
     _refuse_several_classes(goal)
     return ClassLabels(Task.multiclass(classes.tolist()), classes), codes
@@ -161,20 +161,23 @@ def _two_classes(
     goal: Goal, classes: np.ndarray, codes: np.ndarray, positive: Any
 ) -> tuple[ClassLabels, np.ndarray]:
     values = classes.tolist()
-    usual = values in ([0, 1], [-1, 1], [False, True], [0], [1])
-    if positive is None and not usual and len(values) == 2:
-        if not symmetric(goal):
-            raise DataError(
-                '"{goal}" tells the classes apart: say which is positive, {argument} or {other}',
-                goal=str(goal),
-                argument=Argument("positive", values[1]),
-                other=Argument("positive", values[0]),
-            )
-        positive = values[1]
-    plain = positive is None and values in ([0, 1], [False, True])
-    positive = values[-1] if positive is None else positive
-    task = Task.binary(None if plain else positive)
+    unstated = positive is None
+    pair = len(values) == 2
+    plain = plain_positive(values, signs=True) is not None
+    if unstated and pair and not plain and not symmetric(goal):
+        words = listing(shown(value) for value in values)
+        raise unstated_positive(
+            f'y holds {words}, and "{goal}" tells the classes apart', _counts(classes, codes)
+        )
+    zero_one = unstated and pair and plain_positive(values) is not None
+    positive = values[-1] if unstated else positive
+    task = Task.binary(None if zero_one else positive)
     return ClassLabels(task, classes), (codes == values.index(positive)).astype(np.int64)
+
+
+def _counts(classes: np.ndarray, codes: np.ndarray) -> dict[Any, int]:
+    """Rows of each class."""
+    return dict(zip(classes.tolist(), np.bincount(codes).tolist(), strict=True))
 
 
 def _several_labels(y: Any, rows: int, declared: Task | None) -> tuple[ClassLabels, np.ndarray]:

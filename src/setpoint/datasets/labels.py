@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,48 +17,73 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Which value of a label is positive: stated by the user, or plain from 0 and 1.
-
-
 # Only to word an example in a message; what is positive is always stated by the user.
 _USUAL = {"1", "1.0", "yes", "y", "true", "t", "positive", "pos"}
 _MOST_LABELS = 20  #: more fractions than these are scores
 _TRUTH = {"true": True, "false": False}
 
 
-def declared(counts: Mapping[Any, int], target: str) -> Any:
-    """Return the positive value where the values say it: 0 and 1, False and True.
+def plain_positive(values: Sequence[Any], signs: bool = False) -> Any:
+    """The positive value where it need not be stated: 1 of 0 and 1, True of False and True.
 
-    ``counts`` has the rows of each value, the values in their order.
+    One of the two alone will do, as in a small batch. ``signs`` also takes -1 and 1: they are what
+    classifiers of scikit-learn are fitted on, but for rows with scores only 0 and 1 are labels
+    without a word.
+
+    >>> plain_positive([False, True]), plain_positive([-1, 1]), plain_positive([-1, 1], signs=True)
+    (True, None, 1)
     """
-    values = list(counts)
-    if values == [0, 1]:
-        return values[1]
-    if len(values) > _MOST_LABELS and any(isinstance(v, float) and v % 1 for v in values):
-        raise DataError(
+    kinds = set(values)
+    if not (kinds <= {0, 1} or (signs and kinds == {-1, 1})):
+        return None
+    return next((value for value in values if value == 1), 1)
+
+
+def unstated_positive(subject: str, counts: Mapping[Any, int]) -> DataError:
+    """The refusal to guess which value is positive, with an example.
+
+    ``subject`` says what makes it necessary; ``counts`` has the rows of each value.
+    """
+    usual = (value for value in counts if str(value).lower() in _USUAL)
+    return DataError(
+        "{subject}: say which one is positive, for example {argument}.",
+        subject=subject,
+        argument=Argument("positive", next(usual, _rarest(counts))),
+    )
+
+
+def too_many_values(target: str, counts: Mapping[Any, int], asking: str) -> DataError:
+    """The refusal of more than two values where ``asking``, a goal or a task, needs two."""
+    return DataError(
+        'column "{target}" has {n:,} values ({values}); {asking} needs two. '
+        "Say {argument} to set it against the rest.",
+        target=target,
+        n=len(counts),
+        values=listing(shown(value) for value in counts),
+        asking=asking,
+        argument=Argument("positive", _rarest(counts)),
+    )
+
+
+def are_measurements(values: Collection[Any]) -> bool:
+    """Whether values are too many fractions to be labels."""
+    return len(values) > _MOST_LABELS and any(isinstance(v, float) and v % 1 for v in values)
+
+
+def _undeclared(counts: Mapping[Any, int], target: str) -> DataError:
+    """Why the values of a column do not say which of them is positive."""
+    if are_measurements(counts):
+        return DataError(
             'column "{target}" (label) holds {n:,} different numbers, and a label has few: '
             "are {pair} swapped?",
             target=target,
-            n=len(values),
+            n=len(counts),
             pair=Spelling("the label and the score", "--label and --score"),
         )
-    quoted = listing(shown(v) for v in values)
-    if len(values) == 2:
-        example = next((v for v in values if str(v).lower() in _USUAL), _rarest(counts))
-        raise DataError(
-            'column "{target}" holds {values}: say which one is positive, for example {way}.',
-            target=target,
-            values=quoted,
-            way=Argument("positive", example),
-        )
-    raise DataError(
-        'column "{target}" has {n} values ({values}); a goal on precision needs two. '
-        "Say {way} to set it against the rest.",
-        target=target,
-        n=len(values),
-        values=quoted,
-        way=Argument("positive", _rarest(counts)),
-    )
+    if len(counts) == 2:
+        values = listing(shown(value) for value in counts)
+        return unstated_positive(f'column "{target}" holds {values}', counts)
+    return too_many_values(target, counts, "a binary task")
 
 
 def _rarest(counts: Mapping[Any, int]) -> Any:
@@ -72,7 +97,7 @@ def matched(values: Sequence[Any], positive: Any, target: str) -> Any:
         if value == positive:
             return value
     for value in values:
-        if isinstance(positive, str) and _spells(positive, value):
+        if spells(positive, value):
             return value
     near = nearest(positive, values)
     label = next((v for v in values if str(v) == near), None)
@@ -87,18 +112,24 @@ def matched(values: Sequence[Any], positive: Any, target: str) -> Any:
     raise error.followed_by("Did you mean {way}?", way=Argument("positive", label))
 
 
-def _spells(text: str, value: Any) -> bool:
-    """Whether a text spells a value that is not text."""
-    if isinstance(value, str):
+def spells(stated: Any, value: Any) -> bool:
+    """Whether a stated label is a value, or is text that spells a value that is not text.
+
+    >>> spells("1", 1.0), spells("true", True), spells("Yes", "yes"), spells("true", 1)
+    (True, True, False, False)
+    """
+    if stated == value:
+        return True
+    if not isinstance(stated, str) or isinstance(value, str):
         return False
-    if isinstance(value, bool):
-        return _TRUTH.get(text.strip().lower()) is value or text == str(int(value))
-    for read in (int, float):
+    if isinstance(value, bool) and stated.strip().lower() in _TRUTH:
+        return _TRUTH[stated.strip().lower()] is value
+    for read in (int, float):  # whole numbers first: a float does not hold all of them
         try:
-            return read(text) == value
+            return read(stated) == value
         except ValueError:
             continue
-    return text == str(value)
+    return stated == str(value)
 
 
 def shown(value: Any) -> str:
@@ -175,7 +206,9 @@ def labelled(table: pd.DataFrame, target: str, positive: Any = None) -> Labelled
             f'column "{target}" (label) holds only {shown(values[0])}, in all {len(series)} rows; '
             "give rows of both kinds."
         )
-    chosen = declared(counts, target) if positive is None else matched(values, positive, target)
+    chosen = plain_positive(values) if positive is None else matched(values, positive, target)
+    if chosen is None:
+        raise _undeclared(counts, target)
     return Labelled(
         features=table.drop(columns=[target]),
         y=(series == chosen).to_numpy(dtype=bool).astype(np.int8),

@@ -20,7 +20,6 @@ from setpoint.methods import Method
 from setpoint.methods.method import LabelledOutputs
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.rules.one_threshold import best_threshold, quick_point
-from setpoint.training.scored_rows import labelled
 
 FOLDS = 5
 
@@ -79,7 +78,7 @@ def fit_classifier(
     plain = fitted(train, w)
     if not method.hints.class_costs:
         return plain, ()
-    costs, note = reweighted(out_of_fold, goal, labels.task, method, codes[train], w, seed)
+    costs, note = reweighted(out_of_fold, goal, labels, method, codes[train], w, seed)
     costly = fitted(train, costs)
     if rank(costly) > rank(plain):
         return costly, (note,)
@@ -99,13 +98,13 @@ def classifier_scores(model: Classifier, X: Any, task: Task) -> np.ndarray:
     return _placed(z, model.classes_, task, float(z.min()) - 1.0)
 
 
-def _placed(scores: np.ndarray, known: np.ndarray, task: Task, absent: float) -> np.ndarray:
+def _placed(scores: np.ndarray, classes: np.ndarray, task: Task, absent: float) -> np.ndarray:
     """Columns of the classes that a model knows (codes) among those of the task."""
     width = len(task.classes or ())
     if scores.shape[1] == width:
         return scores
     placed = np.full((len(scores), width), absent)
-    placed[:, np.asarray(known, dtype=np.int64)] = scores
+    placed[:, np.asarray(classes, dtype=np.int64)] = scores
     return placed
 
 
@@ -127,9 +126,9 @@ def _refuse(
 def reweighted(
     fit: Callable[[np.ndarray, np.ndarray], np.ndarray],
     goal: Goal,
-    task: Task,
+    labels: ClassLabels,
     method: Method,
-    y: np.ndarray,
+    codes: np.ndarray,
     weight: np.ndarray | None,
     seed: int,
 ) -> tuple[np.ndarray, str]:
@@ -142,7 +141,7 @@ def reweighted(
     ----------
     fit : callable
         ``fit(train, held) -> scores`` on indices of rows: trains on the first, scores the second.
-    y : numpy.ndarray
+    codes : numpy.ndarray
         (n,) codes of the classes.
 
     Returns
@@ -150,32 +149,35 @@ def reweighted(
     numpy.ndarray, str
         (n,) weights, and a sentence on what the costs are.
     """
+    task = labels.task
     scores = None
-    folds = min(FOLDS, int(np.bincount(y).min()))
+    folds = min(FOLDS, int(np.bincount(codes).min()))
     if folds < 2:
-        return np.ones(len(y)) if weight is None else weight, "too few rows of a class for costs"
-    for train, held in StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y):
+        unit = np.ones(len(codes))
+        return unit if weight is None else weight, "too few rows of a class for costs"
+    for train, held in StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes):
         part = fit(train, held)
-        scores = np.zeros((len(y), *part.shape[1:])) if scores is None else scores
+        scores = np.zeros((len(codes), *part.shape[1:])) if scores is None else scores
         scores[held] = part
-    outputs, threshold = _outputs(goal, task, scores, y, weight)
+    outputs, threshold = _outputs(goal, labels, scores, codes, weight)
     w = None if weight is None else torch.as_tensor(weight, dtype=torch.float32)
-    rows = LabelledOutputs(outputs, torch.as_tensor(y), w)
+    rows = LabelledOutputs(outputs, torch.as_tensor(codes), w)
     costs = method.class_costs(goal, task, rows, threshold)
     assert costs is not None  # as the method's hints promise
     names = ("rest", "positive") if task.kind == "binary" else task.classes or ()
-    told = ", ".join(f"{name} {c:.3g}" for name, c in zip(names, costs, strict=True))
-    return costs[y] * (1.0 if weight is None else weight), f"costs of a mistake, by class: {told}"
+    by_class = ", ".join(f"{name} {c:.3g}" for name, c in zip(names, costs, strict=True))
+    note = f"costs of a mistake, by class: {by_class}"
+    return costs[codes] * (1.0 if weight is None else weight), note
 
 
 def _outputs(
-    goal: Goal, task: Task, scores: Any, y: np.ndarray, weight: np.ndarray | None
+    goal: Goal, labels: ClassLabels, scores: Any, codes: np.ndarray, weight: np.ndarray | None
 ) -> tuple[torch.Tensor, float | None]:
     """Outputs whose sign or argmax decides; the threshold where scores are probabilities."""
-    if task.kind == "multiclass":
+    if labels.task.kind == "multiclass":
         return torch.as_tensor(scores, dtype=torch.float32), None
     columns = take_in(
-        task, labelled(torch.as_tensor(y), task), scores=scores, sample_weight=weight
+        labels.task, labels.named(codes), scores=scores, sample_weight=weight
     ).on_host()
     _, threshold = best_threshold(GoalOnRows.meet(goal, columns))
     decided = np.where(scores >= threshold, 1.0, -1.0)

@@ -19,7 +19,7 @@ def scored(
     """Rows with probabilities, on the host; groups by name, as arrays."""
     return take_in(
         replace(task, score="probability"),
-        labelled(target, task),
+        in_task_labels(target, task),
         scores=probabilities(outputs, task),
         sample_weight=None if weight is None else weight.cpu().numpy(),
         group=groups or None,
@@ -34,8 +34,8 @@ def probabilities(outputs: Tensor, task: Task) -> np.ndarray:
     return p.cpu().numpy()
 
 
-def labelled(target: Tensor, task: Task) -> np.ndarray:
-    """Targets in the task's own labels."""
+def in_task_labels(target: Tensor, task: Task) -> np.ndarray:
+    """Targets in the task's own labels; the negative, which a task does not name, is "not X"."""
     y = target.cpu().numpy()
     if task.kind == "multiclass":
         return np.array(task.classes)[y]

@@ -355,7 +355,7 @@ MISTAKES = {
     "group column": (["--group", "sx", "--goal", GOAL], 'there is no column "sx" (group).'),
     "three values": (
         ["--label", "code", "--goal", GOAL],
-        'column "code" has 3 values (0, 1, 2); a goal on precision needs two. '
+        'column "code" has 3 values (0, 1, 2); a binary task needs two. '
         "Say --positive 1 to set it against the rest.",  # the rarest
     ),
     "text label": (

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setpoint._core.errors import Argument, DataError, GoalError, KindError
+from setpoint._core.errors import DataError, GoalError, KindError
 from setpoint._core.words import did_you_mean, listing
 from setpoint.cli.words import count
 from setpoint.datasets import column, labelled
 from setpoint.datasets.columns.column_names import quoted
+from setpoint.datasets.labels import are_measurements, plain_positive, shown, too_many_values
 from setpoint.goals import Goal, Task, check, symmetric
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ class Target:
     @property
     def shown_positive(self) -> Any:
         """The positive class of a binary task, said or plain from 0 and 1."""
-        return sorted(self.counts, key=str)[-1] if self.positive is None else self.positive
+        if self.positive is None:
+            return plain_positive(list(self.counts), signs=True)
+        return self.positive
 
     def record(self) -> dict[str, Any]:
         """Plain data."""
@@ -89,7 +92,7 @@ def read_target(
     if len(counts) == 1:
         only = next(iter(counts))
         raise DataError(
-            f'column "{name}" (target) holds only {_shown(only)}, in all {len(values):,} rows; '
+            f'column "{name}" (target) holds only {shown(only)}, in all {len(values):,} rows; '
             "there is nothing to tell apart."
         )
     if positive is not None and task == "multiclass":
@@ -141,23 +144,24 @@ def _two(
     positive: str | None,
 ) -> Target:
     """One class against another, or against all others."""
-    known = list(counts)
-    if positive is None and known in ([0, 1], [-1, 1]):
+    classes = list(counts)
+    if positive is None and plain_positive(classes, signs=True) is not None:
         check(goal, Task.binary())
         return Target(name, values, "binary", None, counts)
-    if positive is None and len(known) == 2 and symmetric(goal):
-        return Target(name, values, "binary", known[1], counts)
-    if positive is None and len(known) > 2:
+    if positive is None and len(classes) == 2 and symmetric(goal):
+        return Target(name, values, "binary", classes[1], counts)
+    if positive is None and len(classes) > 2:
         raise _needs_two(goal, name, counts)
-    found = labelled(table, name, positive).positive
-    found = values.dtype.type(found).item() if values.dtype.kind != "U" else str(found)
+    stated = labelled(table, name, positive).positive
+    stated = values.dtype.type(stated).item() if values.dtype.kind != "U" else str(stated)
     check(goal, Task.binary())
-    if found is False:  # a task whose positive is False cannot be written; the words can
-        values, found = values.astype(str), "False"
+    if stated is False:  # a task whose positive is False cannot be written; the words can
+        values = values.astype(str)
+        stated = "False"
         counts = {str(value): many for value, many in counts.items()}
-    if len(known) > 2:
-        counts = {f"not {found}": len(values) - counts[found], found: counts[found]}
-    return Target(name, values, "binary", found, counts)
+    if len(classes) > 2:
+        counts = {f"not {stated}": len(values) - counts[stated], stated: counts[stated]}
+    return Target(name, values, "binary", stated, counts)
 
 
 def _classes(
@@ -189,22 +193,12 @@ def _fits_two(goal: Goal) -> bool:
 def _needs_two(goal: Goal, name: str, counts: dict[Any, int]) -> DataError:
     """Three classes for a goal on two."""
     metric = goal.constraints[0].left if goal.constraints else goal.objective
-    held = listing((_shown(value) for value in counts), most=_MOST_SHOWN)
-    rarest = min(reversed(list(counts)), key=lambda value: counts[value])
-    if len(counts) > 20 and isinstance(rarest, float):
+    if are_measurements(counts):
         return DataError(
             f'column "{name}" (target) holds {len(counts):,} different numbers; a goal on {metric} '
             "needs two classes. Is it the right column?"
         )
-    return DataError(
-        'column "{name}" has {n:,} values ({values}); a goal on {metric} needs two. '
-        "Say {way} to set it against the rest.",
-        name=name,
-        n=len(counts),
-        values=held,
-        metric=str(metric),
-        way=Argument("positive", rarest),
-    )
+    return too_many_values(name, counts, f"a goal on {metric}")
 
 
 def _several(table: pd.DataFrame, names: Sequence[str], goal: Goal, positive: str | None) -> Target:
@@ -212,15 +206,11 @@ def _several(table: pd.DataFrame, names: Sequence[str], goal: Goal, positive: st
         raise KindError("--positive belongs to a binary task; the labels of several are 0 and 1.")
     import pandas as pd
 
-    found = {name: labelled(table, name).y.astype(np.int64) for name in names}
+    columns = {name: labelled(table, name).y.astype(np.int64) for name in names}
     check(goal, Task.multilabel(list(names)))
-    y = pd.DataFrame(found)
-    counts = {name: int(values.sum()) for name, values in found.items()}
+    y = pd.DataFrame(columns)
+    counts = {name: int(values.sum()) for name, values in columns.items()}
     return Target(",".join(names), y, "multilabel", None, counts)
-
-
-def _shown(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _named(counts: dict[Any, int]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from setpoint.cli.words import count
 from setpoint.datasets import column, labelled, numbers, read_table
 from setpoint.datasets.columns.column_names import absent_column
 from setpoint.datasets.columns.column_roles import refuse_missing
+from setpoint.datasets.labels import plain_positive, spells
 from setpoint.decisions import Certificate, DecisionRule, Rule
 from setpoint.expressions import Label, Over
 from setpoint.expressions.arithmetic import Bound
@@ -204,13 +205,13 @@ def columns_of(goal: Goal) -> tuple[str, ...]:
     ('sex',)
     """
     sides = (goal.objective, *(side for c in goal.constraints for side in c.sides))
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for node in (node for side in sides for node in side.walk()):
         if isinstance(node, Over) and node.by not in RESERVED:
-            found[node.by] = None
+            columns[node.by] = None
         if isinstance(node, Bound):
-            found.update(dict.fromkeys(column for column, _ in node.conditions))
-    return tuple(found)
+            columns.update(dict.fromkeys(column for column, _ in node.conditions))
+    return tuple(columns)
 
 
 def read_rows(path: Path, roles: Roles) -> ScoredTable:
@@ -283,33 +284,23 @@ def _sides(table: pd.DataFrame, name: str, roles: Roles) -> tuple[np.ndarray, An
     values = group_values(table, name, "label").tolist() if roles.one_sided else []
     if values and all(value == values[0] for value in values):
         return _one_side(values[0], stated, name, len(values))
-    found = labelled(table, name, stated)
-    return found.y, found.positive
+    label = labelled(table, name, stated)
+    return label.y, label.positive
 
 
 def _one_side(only: Any, stated: Any, name: str, rows: int) -> tuple[np.ndarray, Any]:
     """The same of a column that holds one label alone."""
-    if stated is None and only in (0, 1):
+    if stated is None and plain_positive([only]) is not None:
         return np.full(rows, int(only), np.int8), 1
     if stated is None:
         raise DataError(f'column "{name}" holds only "{only}": say --positive LABEL.')
-    if _spells(stated, only):
+    if spells(stated, only):
         return np.ones(rows, np.int8), only
     if str(only).casefold() == str(stated).casefold():
         raise DataError(
             f'column "{name}" holds only "{only}", and positive is "{stated}": spell them alike.'
         )
     return np.zeros(rows, np.int8), stated
-
-
-def _spells(stated: Any, value: Any) -> bool:
-    """Whether the positive label, as text or as a rule has it, is this value."""
-    if stated == value or isinstance(value, str):
-        return stated == value
-    try:
-        return float(stated) == float(value)
-    except ValueError:
-        return str(stated).casefold() == str(value).casefold()
 
 
 def _ranking(table: pd.DataFrame, roles: Roles) -> ScoredTable:
@@ -339,10 +330,10 @@ def _multiclass(table: pd.DataFrame, roles: Roles) -> ScoredTable:
 
 
 def _multilabel(table: pd.DataFrame, roles: Roles) -> ScoredTable:
-    found = [_sides(table, name, roles)[0] for name in roles.labels]
-    pairs = zip(roles.labels, found, strict=True)
+    sides = [_sides(table, name, roles)[0] for name in roles.labels]
+    pairs = zip(roles.labels, sides, strict=True)
     return ScoredTable(
-        y=np.stack(found, axis=1),
+        y=np.stack(sides, axis=1),
         scores=score_matrix(table, roles.scores),
         task=Task.multilabel(roles.labels, score=roles.score_kind),
         about={"rows": len(table), "labels": [_share(name, y) for name, y in pairs]},

@@ -1,4 +1,4 @@
-"""Who is taken in a regression, and what training on the goal bought over plain losses.
+"""Choice among the members of a regression, and what training on the goal gains over plain losses.
 
 Members are judged on rows that none of them was fitted on, by the goal itself: those that hold
 every constraint first, then the objective. A member that was trained on the goal is taken over the
@@ -83,9 +83,10 @@ class RegressionComparison(Record):
     members : tuple of MemberFigures
         The best first.
     gain : Gain or None
-        None where only plain members, or only driven ones, were fitted.
+        None where only plain members, or only driven ones, were fitted, and where the rows are
+        those fitted on.
     rows : int
-        Held rows.
+        Held rows, or all of them where they were too few to hold any out.
     sentence : str
     """
 
@@ -154,7 +155,7 @@ def compare(
         members=members,
         gain=gain,
         rows=predictions[0][2].size,
-        sentence=_sentence(goal, by_name, chosen, gain),
+        sentence=_sentence(goal, by_name, chosen, gain, shared),
     )
 
 
@@ -174,9 +175,19 @@ def _gain(
 
 
 def _sentence(
-    goal: Goal, members: Mapping[str, MemberFigures], chosen: str, gain: Gain | None
+    goal: Goal,
+    members: Mapping[str, MemberFigures],
+    chosen: str,
+    gain: Gain | None,
+    shared: bool,
 ) -> str:
-    """What training on the goal bought, in words."""
+    """What training on the goal gained, in words."""
+    compared = len({member.driven for member in members.values()}) == 2
+    if gain is None and compared and shared:
+        return (
+            f"{chosen} is taken; the rows are those the models were fitted on, so they cannot show "
+            "whether training on the goal pays."
+        )
     if gain is None:
         return f"{chosen} is taken; there was nothing to compare training on the goal with."
     name = str(goal.objective)
