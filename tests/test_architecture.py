@@ -151,7 +151,18 @@ def test_the_files_of_the_journeys_exist():
 
 
 #: The parts of the command line: each may import those before it, and what lies below cli.
-CLI = ("words", "inputs", "files", "display", "errors", "jobs", "commands", "table", "app")
+CLI = (
+    "words",
+    "exit_codes",
+    "inputs",
+    "files",
+    "display",
+    "errors",
+    "jobs",
+    "commands",
+    "table",
+    "app",
+)
 
 
 def crosses(path, module):

@@ -21,7 +21,8 @@ from typing import Annotated
 import typer
 
 from setpoint._core.errors import Argument, DataError, RowNumber
-from setpoint.cli.display.terminal import Code, Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
+from setpoint.cli.display.terminal import Json, Screen, print_json
 from setpoint.cli.inputs.shared_options import Debug
 
 HELP = "Say how many rows a share takes."
@@ -50,7 +51,7 @@ def toy(
     else:
         Screen.open().facts([("Rows", f"{taken:,}")])
     if taken == 0:
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 '''
 
 

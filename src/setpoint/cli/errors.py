@@ -23,7 +23,8 @@ from setpoint._core.errors import (
     Spelling,
     Wording,
 )
-from setpoint.cli.display.terminal import Code, Screen, print_json
+from setpoint.cli.display.terminal import Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 
 #: What the library calls by an argument that is no option, and options with a name of their own.
 _NAMES = {"y_true": "the label", "sample_weight": "the weight"}
@@ -63,16 +64,16 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def report(error: BaseException, debug: bool) -> Code:
+def report(error: BaseException, debug: bool) -> ExitCode:
     """Print what went wrong on stderr, with the traceback if asked for; return the exit code."""
     screen = Screen.open(stderr=True)
     if debug:
         traceback.print_exception(error)
-    lines, code = _lines(error, screen), Code.UNEXPECTED
+    lines, code = _lines(error, screen), ExitCode.UNEXPECTED
     if isinstance(error, SetpointError):
-        code = Code.MISTAKE
+        code = ExitCode.MISTAKE
     elif isinstance(error, KeyboardInterrupt):
-        code = Code.STOPPED
+        code = ExitCode.STOPPED
     sys.stderr.write("".join(f"{screen.say(line)}\n" for line in lines))
     sys.stderr.flush()
     return code

@@ -9,9 +9,9 @@ against the truth, which no method sees.
 from setpoint.restoration.compare import Compared, compare
 from setpoint.restoration.evaluate import RestorationEvaluation, evaluate
 from setpoint.restoration.image_scores import manifold_distance, psnr, ssim
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.noise import Gaussian, Impulse, Noise, Shot, Speckle, as_noise
 from setpoint.restoration.measurement.noise_level import estimate_sigma
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 from setpoint.restoration.operators import (
     OPERATORS,
     BlindBlur,

@@ -122,6 +122,22 @@ def test_an_unfinished_fit_of_something_else_is_not_taken_up(fit, tmp_path, monk
     assert fit("--force", goal="maximize f1", model=quick).exit_code == 0
 
 
+def test_parts_of_another_fit_survive_a_mistake_in_the_one_that_would_replace_them(
+    fit, tmp_path, monkeypatch
+):
+    quick = ("--effort", "quick", "--no-compare")
+    stop = Stop(monkeypatch, at=3)
+    assert fit(model=quick).exit_code == 130
+    work = tmp_path / "run" / "work"
+    parts = sorted(p.name for p in work.iterdir())
+    assert len(parts) > 1
+    mistaken = fit("--force", "--model", "lnear", goal="maximize f1", model=quick)
+    assert mistaken.exit_code == 2, mistaken.stderr
+    assert sorted(p.name for p in work.iterdir()) == parts
+    stop.at = 0
+    assert fit(model=quick).exit_code in (0, 3)
+
+
 def test_a_finished_run_survives_a_refit_that_is_stopped(fit, tmp_path, monkeypatch):
     quick = ("--effort", "quick", "--no-compare")
     assert fit(model=quick).exit_code in (0, 3)

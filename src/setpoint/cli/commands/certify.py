@@ -16,7 +16,8 @@ from setpoint.cli.display.certificate_view import (
     show_certificate,
 )
 from setpoint.cli.display.rule_view import data_line, decided_facts
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.files.output_paths import refuse_existing, refuse_unwritable
 from setpoint.cli.files.rule_files import load_rule, load_seen
 from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
@@ -138,7 +139,7 @@ def certify(
     else:
         _show(Screen.open(), rule, proof, rows, rule_file, file, out)
     if not proof.proven:
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 
 
 def _prevalence(text: str | None) -> list[float] | float | None:

@@ -11,7 +11,8 @@ import typer
 
 from setpoint.cli.display.certificate_view import told_short
 from setpoint.cli.display.rule_view import data_line, decided_facts, show_kept
-from setpoint.cli.display.terminal import Code, Json, Screen, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.files.rule_files import load_rule
 from setpoint.cli.inputs.scored_table import ScoredTable, labels_for, read_for, roles_of
 from setpoint.cli.inputs.shared_options import (
@@ -84,7 +85,7 @@ def evaluate(
         else:
             judged.show(Screen.open())
         if not judged.evaluation.holds:
-            raise typer.Exit(Code.INFEASIBLE)
+            raise typer.Exit(ExitCode.GOAL_NOT_MET)
         return
     rule = load_rule(rule_file)
     roles = roles_of(rule.point, rule.goal, label, score, scores, positive, weight, group, query)
@@ -95,7 +96,7 @@ def evaluate(
     else:
         _show(Screen.open(), rule, found, rows, rule_file, file)
     if not found.holds:
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 
 
 def _record(

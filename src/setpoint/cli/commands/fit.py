@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from setpoint.cli.display.terminal import Code, Json, Screen, print_json
+from setpoint.cli.display.terminal import Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.inputs.duration import seconds_of
 from setpoint.cli.inputs.fit_table import Uses
 from setpoint.cli.inputs.shared_options import ENDINGS, Debug, Several, split
@@ -253,4 +254,4 @@ def fit(
     else:
         output.show(Screen.open())
     if not output.run.met:
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)

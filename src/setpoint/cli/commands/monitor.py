@@ -13,8 +13,9 @@ from setpoint._core.errors import DataError, FileError, KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli.display.certificate_view import told_short
 from setpoint.cli.display.rule_view import data_line
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
 from setpoint.cli.errors import spelled
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.files.output_paths import (
     as_bytes,
     refuse_ending,
@@ -140,7 +141,7 @@ def monitor(
     else:
         view.show(Screen.open())
     if report.status == BROKEN:
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 
 
 def _fresh_rows(run: SavedRun, file: Path, columns: OutputColumns) -> ScoredTable:

@@ -12,7 +12,8 @@ from rich.text import Text
 from setpoint._core.errors import KindError
 from setpoint._core.files import write_bytes
 from setpoint.cli.display.rule_view import data_line
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.files.output_paths import as_bytes, refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_rule
 from setpoint.cli.inputs.scored_table import (
@@ -173,7 +174,7 @@ def plan(
     else:
         _show(Screen.open(), made, rule, rows, file, fresh, plot)
     if not _possible(made, fresh):
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 
 
 def _refuse_declared(**given: str | None) -> None:

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from setpoint._core.errors import KindError
 from setpoint.cli.display.progress_bar import ProgressBar
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.inputs.shared_options import Debug, Several
 from setpoint.cli.inputs.user_code import called, claim, imported, read_arrays, read_model
 from setpoint.cli.words import in_words, number
@@ -165,7 +166,7 @@ def robustness(
     if found.stopped:
         raise KeyboardInterrupt(_stopped(found, out))
     if not all(promise.holds for promise in promised):
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 
 
 def _evaluated(

@@ -16,7 +16,8 @@ from setpoint._core.files import write_bytes
 from setpoint.cli.display import tradeoff_view as tradeoff
 from setpoint.cli.display.certificate_view import refuse_weights, show_certificate
 from setpoint.cli.display.rule_view import CAUTION, data_line, decided_facts, show_rule
-from setpoint.cli.display.terminal import Code, Force, Json, Screen, print_json
+from setpoint.cli.display.terminal import Force, Json, Screen, print_json
+from setpoint.cli.exit_codes import ExitCode
 from setpoint.cli.files.output_paths import refuse_ending, refuse_existing
 from setpoint.cli.files.rule_files import load_seen
 from setpoint.cli.inputs.scored_table import (
@@ -339,7 +340,7 @@ def tune(
     else:
         told.show(Screen.open())
     if not (rule.feasible if prove is None else rule.proven):
-        raise typer.Exit(Code.INFEASIBLE)
+        raise typer.Exit(ExitCode.GOAL_NOT_MET)
 
 
 def _refuse_without_proof(

@@ -11,7 +11,6 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Annotated, Any
 
 import typer
@@ -37,16 +36,6 @@ Json = Annotated[
     typer.Option("--json", metavar="", help="Print one JSON object on stdout and nothing else."),
 ]
 Force = Annotated[bool, typer.Option("--force", metavar="", help="Overwrite files.")]
-
-
-class Code(IntEnum):
-    """Exit codes; ``setpoint --help`` lists them."""
-
-    OK = 0
-    UNEXPECTED = 1
-    MISTAKE = 2
-    INFEASIBLE = 3
-    STOPPED = 130
 
 
 @dataclass(frozen=True)

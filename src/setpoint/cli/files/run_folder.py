@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class Folder:
         Whether a run that was fitted to its end lies in it.
     looked : bool
         Whether a finished run is replaced, whose certify rows have had their say.
+    asked : mapping
+        What the fit is, as its work folder notes it.
     """
 
     path: Path
@@ -42,13 +44,14 @@ class Folder:
     resumed: bool
     finished: bool
     looked: bool = False
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def work(self) -> Path:
         """Where finished parts are kept."""
         return self.path / WORK
 
-    def begin(self, asked: Mapping[str, Any]) -> None:
+    def begin(self) -> None:
         """Make the folder, and note what it is for."""
         try:
             if self.work.exists() and not self.resumed:
@@ -56,12 +59,17 @@ class Folder:
         except OSError as error:
             raise FileError(f'cannot empty "{self.work}": {error.strerror or error}.') from error
         make_folder(self.work)
-        write_json(self.work / ASKED, dict(asked))
+        write_json(self.work / ASKED, dict(self.asked))
+
+    @property
+    def begun(self) -> bool:
+        """Whether the work in the folder is this fit's, and not that of one before it."""
+        return self.work.is_dir() and _read(self.work / ASKED) == dict(self.asked)
 
     @property
     def kept(self) -> bool:
-        """Whether parts of the fit are done."""
-        return self.work.is_dir() and any(p.name != ASKED for p in self.work.iterdir())
+        """Whether parts of this fit are done."""
+        return self.begun and any(p.name != ASKED for p in self.work.iterdir())
 
     def finish(self) -> None:
         """Remove the finished parts: the run holds them."""
@@ -69,7 +77,7 @@ class Folder:
 
     def withdraw(self) -> None:
         """Leave no trace of a fit that came to nothing; what was there before stays."""
-        if not self.resumed:
+        if self.begun and not self.resumed:
             shutil.rmtree(self.work, ignore_errors=True)
         for place in self.missing:
             with suppress(OSError):  # not empty, or never made
@@ -83,14 +91,14 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
     require_folder(out, "--out")
     if not out.exists():
         missing = tuple(p for p in (out.resolve(), *out.resolve().parents) if not p.exists())
-        return Folder(out, missing, resumed=False, finished=False)
+        return Folder(out, missing, resumed=False, finished=False, asked=asked)
     begun, whole = (out / WORK).is_dir(), (out / MANIFEST).is_file()
     if not begun and not whole:
         if any(out.iterdir()):
             raise FileError(
                 f'"{out}" holds other files, and no run of Setpoint; name a new folder as --out.'
             )
-        return Folder(out, (), resumed=False, finished=False)
+        return Folder(out, (), resumed=False, finished=False, asked=asked)
     if begun:
         same = _read(out / WORK / ASKED) == dict(asked)
         if not same and not force:
@@ -101,14 +109,14 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
         finished = whole and _finished(out)
         # A finished run beside the work is being replaced: begun again or taken up, the new fit
         # is the second that looks at its certify rows.
-        return Folder(out, (), resumed=same, finished=finished, looked=finished)
+        return Folder(out, (), resumed=same, finished=finished, looked=finished, asked=asked)
     if not force:
         raise FileError(
             f'"{out}" holds a finished run; say --force to fit again and replace it, or name '
             "another folder as --out."
         )
     finished = _finished(out)
-    return Folder(out, (), resumed=False, finished=finished, looked=finished)
+    return Folder(out, (), resumed=False, finished=finished, looked=finished, asked=asked)
 
 
 def _finished(run: Path) -> bool:

@@ -126,7 +126,7 @@ class FitJob:
         def planned(event: Planned) -> None:
             if not self.quiet:
                 self._show_plan(Screen.open(), given, event, folder)
-            folder.begin(self._asked())
+            folder.begin()
 
         with FitBar(planned, self.quiet) as live:
             classifier = self._classifier(given, folder, live)

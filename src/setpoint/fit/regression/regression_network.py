@@ -26,6 +26,7 @@ from setpoint.training.batches import InMemory
 from setpoint.training.loop import EpochVerdict, Trained, TrainingPlan, evaluate_outputs, train
 
 WARMUP = 0.1  #: share of the epochs that start with mean squared error
+PLAIN_RATE = 3e-3  #: learning rate of plain mse and mae, the same as that of the goal's errors
 MEMORY = 8192  #: rows that running totals remember, and no more than there are
 
 
@@ -92,13 +93,13 @@ class RegressionTraining:
         batches = InMemory(self.fit.rows(), max(1, min(size, n)))
         waits = 0
         if isinstance(self.method, str):
-            phase = self.method
+            phase, usual = self.method, PLAIN_RATE
             loss: nn.Module = StandardError(self.method == "mae", self.scale)
         else:
-            phase = self.method.name
+            phase, usual = self.method.name, self.method.hints.learning_rate or PLAIN_RATE
             waits = max(1, int(WARMUP * settings.epochs))
             loss = self._goal_loss(self.method, n, waits * batches.count())
-        rate = settings.learning_rate or 3e-3 * settings.pace
+        rate = settings.learning_rate or usual * settings.pace
         plan = TrainingPlan(
             solver=FirstOrder(rate, weight_decay=settings.weight_decay, final=settings.final),
             epochs=settings.epochs,

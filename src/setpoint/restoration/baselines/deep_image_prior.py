@@ -15,8 +15,8 @@ from setpoint._core.errors import DataError
 from setpoint._core.options import whole
 from setpoint.restoration.baselines.hourglass import Hourglass
 from setpoint.restoration.baselines.task_and_start import rows, space_of
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 
 _INPUT = 0.1  # the input is uniform noise of this size
 _JITTER = 0.03  # deviation of the noise added to the input at each step, as in the paper

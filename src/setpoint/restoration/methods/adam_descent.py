@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 from setpoint.restoration.methods.seed_search import SeedSearch
 from setpoint.restoration.priors.prior import column
 

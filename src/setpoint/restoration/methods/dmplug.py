@@ -18,8 +18,8 @@ from torch import Tensor
 
 from setpoint._core.errors import DataError
 from setpoint._core.options import number, whole
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.restoration_task import RestorationOutcome, RestorationTask
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 from setpoint.restoration.methods import seed_search as shells
 from setpoint.restoration.methods.adam_descent import BestIterate, descend
 from setpoint.restoration.methods.quasi_newton import quasi_newton

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.forward_model import Forward
 from setpoint.restoration.measurement.iterate_history import IterateHistory
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.video.flow_warp import discrepancy
 from setpoint.restoration.video.frame_seeds import Seeds

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from setpoint._core.errors import DataError
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
 from setpoint.restoration.measurement.iterate_history import Callback, IterateHistory
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 from setpoint.restoration.priors.prior import Prior
 from setpoint.restoration.video.clip_inputs import clips_of, flow_of, plan_of, read_flow
 from setpoint.restoration.video.frame_descent import BestFrames, FramePlan, search

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.restoration.oracles import es_wmv
 
-from setpoint.restoration.measurement.early_stopping import WindowedVariance
+from setpoint.restoration.measurement.windowed_variance import WindowedVariance
 
 
 def walks(images: int, steps: int, pixels: int, seed: int) -> np.ndarray:
