@@ -120,7 +120,8 @@ class Watched:
     constraint : str
     status : {"holds", "broken", "re-certified", "not monitorable"}
     evidence : float
-        Against it: 1 at the start, broken where it reaches 1/δ (for each of its claims).
+        Against it: 1 at the start, broken where it reaches :attr:`Monitor.broken_at`, the number of
+        claims under watch, of all constraints, over δ.
     rows : int
         That have had a say.
     why : str

@@ -53,7 +53,7 @@ class ConclusionRequest:
         Those of them that are metric-driven.
     plain : tuple of str
         The members that stand for cross-entropy.
-    trees : str or None
+    trees : str
         The one that stands for LightGBM.
     """
 
@@ -64,7 +64,7 @@ class ConclusionRequest:
     main: tuple[str, ...]
     driven: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
-    trees: str | None = None
+    trees: str = ""
 
 
 MODELS = ("auto", "linear", "trees", "mlp", "baseline")

@@ -1,8 +1,8 @@
-"""Members of a portfolio, which is what "auto" stands for, each with the reason why it enters.
+"""Metric-driven members of a portfolio ("auto"), each with the reason why it enters; efforts.
 
-Linear, trees and mlp on cross-entropy are always there: out-of-fold and stacked they were better
-than any one of them on every goal of the study behind the defaults, while metric-driven training
-did not reliably beat cross-entropy with a tuned threshold on flexible models. So metric-driven
+The plain members are the rows of :mod:`setpoint.fit.portfolio_members`: out-of-fold and stacked
+they were better than any one of them on every goal of the study behind the defaults, while
+metric-driven training did not reliably beat cross-entropy with a tuned threshold on flexible models. So metric-driven
 members enter only where they have a reason, and stay only if the rows tell them apart from the
 simpler (that is decided after the fit, on out-of-fold rows).
 """

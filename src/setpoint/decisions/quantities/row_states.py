@@ -31,7 +31,7 @@ def states_of(totals: list[Total], population: Population) -> Columns | None:
     if any(total.quantity != "one" or total.event.about(BIN) for total in totals):
         return None  # errors of regression have no bound
     events = [total.event for total in totals]
-    groups = _groupstates_of(events)
+    groups = _group_values(events)
     kept = [False, True] if population.abstains else [False]
     sides = _sides(events, population.task)
     size = len(sides) * len(kept) * int(np.prod([len(v) for v in groups.values()] or [1]))
@@ -88,7 +88,7 @@ def _named_places(events: list[Event], classes: tuple[Label, ...]) -> list[int]:
     return [*named, *[i for i in range(len(classes)) if i not in set(named)][:2]]
 
 
-def _groupstates_of(events: list[Event]) -> dict[str, list]:
+def _group_values(events: list[Event]) -> dict[str, list]:
     own = (DECIDED, ACTUAL, CORRECT, KEPT, BIN)
     named: dict[str, dict] = {}
     for event in events:

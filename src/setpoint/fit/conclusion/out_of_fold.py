@@ -149,7 +149,7 @@ class OutOfFold:
             (f"{m if (m,) == choice.main else f'cross-entropy ({m})'} + tuned threshold", m)
             for m in choice.plain
         ]
-        labelled.append(("lightgbm + tuned threshold", str(choice.trees)))
+        labelled.append(("lightgbm + tuned threshold", choice.trees))
         same = choice.main if choice.margin == 0 or not self.goal.constraints else ()
         return [(label, m) for label, m in labelled if m in self.ran and (m,) != same]
 

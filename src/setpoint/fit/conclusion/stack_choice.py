@@ -67,7 +67,7 @@ def choose_stack(held: OutOfFold) -> StackChoice:
     entrants = [entrant(held, PORTFOLIO, plain, choice.margin)]
     if driven:
         entrants.append(entrant(held, "with", names, choice.margin))
-    trees = str(choice.trees)
+    trees = choice.trees
     if trees in plain and len(plain) > 1:
         entrants.append(entrant(held, "single", (trees,), choice.margin))
     bout = Bout.of(held.goal, entrants, held.fold, held.job.seed)
