@@ -2,9 +2,9 @@
 
 The plain members are the rows of :mod:`setpoint.fit.portfolio_members`: out-of-fold and stacked
 they were better than any one of them on every goal of the study behind the defaults, while
-metric-driven training did not reliably beat cross-entropy with a tuned threshold on flexible models. So metric-driven
-members enter only where they have a reason, and stay only if the rows tell them apart from the
-simpler (that is decided after the fit, on out-of-fold rows).
+metric-driven training did not reliably beat cross-entropy with a tuned threshold on flexible
+models. So metric-driven members enter only where they have a reason, and stay only if the rows tell
+them apart from the simpler (that is decided after the fit, on out-of-fold rows).
 """
 
 from __future__ import annotations
