@@ -178,3 +178,10 @@ def test_top_k_with_constraints_on_the_same_k():
 def test_gradients_in_weights_do_no_harm():
     weight = torch.ones(N, requires_grad=True)
     assert float(sp.f1(torch.as_tensor(Y), torch.as_tensor(S > 1), weight)) == sp.f1(Y, S > 1)
+
+
+def test_of_tied_scores_a_top_k_rule_takes_the_first_rows():
+    y, scores = [1, 0, 0, 1, 0], [0.9, 0.5, 0.5, 0.5, 0.1]
+    rule = sp.tune("maximize precision_at_k(2)", y, scores)
+    assert rule.decide(scores).tolist() == [True, True, False, False, False]
+    assert rule.value == sp.precision_at_k(2)(y, scores)

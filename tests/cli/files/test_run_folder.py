@@ -11,7 +11,9 @@ import pytest
 from tests.cli.tables import GOAL, QUICK, people
 
 import setpoint as sp
+from setpoint._core.files import gathered
 from setpoint._core.notes import NoteCode
+from setpoint.cli.files.run_folder import claim
 from setpoint.cli.files.saved_run import SavedRun
 from setpoint.fit import cross_fitting as portfolio
 
@@ -194,3 +196,13 @@ def test_ctrl_c_of_a_process(table, tmp_path):
     assert child.returncode == 130, errors
     assert "run the same command to go on" in errors
     assert "Traceback" not in errors
+
+
+def test_a_stray_record_makes_no_finished_run_of_another(tmp_path):
+    """The seal says what a run is: a classifier.json that it does not name does not count."""
+    out = tmp_path / "run"
+    with gathered(out) as new:
+        (new / "regressor.json").write_text("{}")
+    (out / "classifier.json").write_text('{"finished": true}')
+    folder = claim(out, {"goal": GOAL}, force=True, source=tmp_path / "t.csv")
+    assert (folder.finished, folder.looked) == (False, False)

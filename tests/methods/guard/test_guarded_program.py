@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import setpoint as sp
-from setpoint.methods.guard.guarded_program import EVERY, STEEPEST
+from setpoint.methods.guard.guarded_program import EVERY, MARGIN, STEEPEST
+from setpoint.methods.guard.operating_point import operating_point
 
 METHODS = ("soft-set", "costs", "implicit", "lagrangian", "exact")
 FLOOR = "maximize recall subject to precision >= 0.7"
@@ -151,6 +152,44 @@ def test_the_status_counts_the_recent_rows(method):
     assert floor.held == (precision >= 0.7)
     assert floor.low < precision < floor.high
     assert "precision >= 0.7" in str(status)
+
+
+@pytest.mark.parametrize("batch", [60, 300, 20_000])
+def test_the_window_holds_the_newest_rows_however_batches_divide_it(batch):
+    """Batches that do not divide 8,192 wrap around its end; of one larger it takes rows evenly."""
+    loss = guarded(FLOOR)
+    rng, scores, labels = np.random.default_rng(7), [], []
+    for _ in range(max(1, 9_000 // batch)):
+        z = rng.normal(size=batch).astype(np.float32)
+        y = (rng.random(batch) < 0.2).astype(np.float32)
+        if batch > 8_192:  # sorted by class, as a table may be
+            y = np.sort(y)[::-1].copy()
+        scores.append(z)
+        labels.append(y)
+        gradient(loss, torch.from_numpy(z), torch.from_numpy(y))
+    z, y, weight = loss.program.observed()
+    every, truth = np.concatenate(scores), np.concatenate(labels)
+    assert len(z) == min(8_192, len(every))
+    assert (weight == 1).all()
+    if batch > 8_192:
+        assert y.mean() == pytest.approx(truth.mean(), abs=1e-3)
+    else:
+        assert sorted(z) == sorted(every[-8_192:].astype(float))
+        assert y.sum() == truth[-8_192:].sum()
+
+
+def test_the_threshold_keeps_its_margin():
+    x, y = rows(3_000, 8, share=0.2)
+    loss = guarded(FLOOR)
+    loop(loss, network(6, linear=True), x, y, steps=10 * EVERY)
+    scores, labels, weight = loss.program.observed()
+    judge = loss.program.judge
+    bare = operating_point(judge, scores, labels, weight, 0.0)
+    point = operating_point(judge, scores, labels, weight, MARGIN)
+    assert loss.program.margin == point.share == 1.0
+    assert point.threshold > bare.threshold
+    # the window has been read before the last batch came in
+    assert abs(loss.threshold - point.threshold) < abs(loss.threshold - bare.threshold)
 
 
 def test_a_status_before_any_row_and_without_a_window():

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from setpoint._core.errors import FileError
-from setpoint._core.files import MANIFEST, make_folder, read_json, require_folder, write_json
+from setpoint._core.files import (
+    MANIFEST,
+    make_folder,
+    read_json,
+    require_folder,
+    sealed,
+    write_json,
+)
 from setpoint.fit.run_files import CLASSIFIER, WORK
 
 ASKED = "asked.json"
@@ -120,7 +127,12 @@ def claim(out: Path, asked: Mapping[str, Any], force: bool, source: Path) -> Fol
 
 
 def _finished(run: Path) -> bool:
-    about = _read(run / CLASSIFIER)
+    """Whether the seal names a classifier that was fitted to its end; stray files do not count."""
+    try:
+        named = CLASSIFIER in sealed(run, "it is no run")
+    except FileError:
+        return False
+    about = _read(run / CLASSIFIER) if named else None
     return isinstance(about, dict) and about.get("finished") is True
 
 

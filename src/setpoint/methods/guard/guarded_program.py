@@ -13,7 +13,8 @@ Around the program of a method stand
                 solved for at each reading and not integrated, so nothing winds up
 5. *bounds*     prices are scaled so that the method pulls no row more than :data:`LOUDEST` times as
                 hard as cross-entropy does; the gradient of a batch is at most :data:`STEEPEST`
-                times plain cross-entropy's
+                times plain cross-entropy's. Where this last one cuts (``bounded`` counts it), a
+                batch in parts has no longer the gradient of the whole
 
 θ is the loss's own threshold: decisions at it keep the constraints while decisions at 0 do not yet.
 Methods that move thresholds of their own keep their prices, and their anchor is plain; goals over
@@ -218,8 +219,13 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             return
         own = rows_of(rows)
         self.evidence[1].add_(self._counts(rows, own.weight, exchange).to(self.evidence))
-        if self.window is not None:
-            self.window.push(own, size)
+        if self.window is None:
+            return
+        n = len(own.weight)
+        if n > size:  # evenly, since rows may be sorted
+            some = torch.arange(size, device=own.weight.device) * n // size
+            own = TrackedRows(*(x[some] for x in own))
+        self.window.push(own, size)
 
     def _taken(self, rows: Batch, size: int) -> bool:
         """The same on the host, in numpy, for finite rows of one table without weights."""
