@@ -110,7 +110,8 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
         By default a sixteenth of the rows between 32 and 1024, or enough to hold ten rows of the
         rarest class.
     learning_rate : float, optional
-        Of one network: 1e-3, ten times that for "linear"; thrice for soft-set.
+        Of one network: by default the method's own (1e-3 for most, 3e-3 for soft-set, lagrangian
+        and exact), ten times that for "linear".
     weight_decay : float
     device : str
         "auto" takes a GPU if there is one.
@@ -321,19 +322,19 @@ class GoalClassifier(ClassifierAttributes, ClassifierMixin, BaseEstimator):
             listener=self.listener,
         )
         return FitRequest(
-            goal,
-            self._model(),
-            self.method,
-            self.kind,
-            effort(self.effort),
-            self.folds,
-            float(self.margin),
-            float(self.proof_price),
-            float(self.confidence),
-            bool(self.compare),
-            settings,
-            tuple(self.hidden),
-            self.dropout,
+            goal=goal,
+            model=self._model(),
+            method=self.method,
+            kind=self.kind,
+            effort=effort(self.effort),
+            folds=self.folds,
+            margin=float(self.margin),
+            proof_price=float(self.proof_price),
+            confidence=float(self.confidence),
+            compare=bool(self.compare),
+            settings=settings,
+            hidden=tuple(self.hidden),
+            dropout=self.dropout,
             table=len(getattr(X, "shape", (0, 0))) == 2,
             numbers=numbers_alone(X),
         )

@@ -34,7 +34,7 @@ from setpoint.rules.table import needs_group
 # What a conclusion is asked for: the kind of rule, its caution, and who may decide.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConclusionRequest:
     """What the user asked of the conclusion.
 
@@ -97,7 +97,7 @@ class Recipe:
         return {m.form for m in self.members}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitRequest:
     """What a fit is asked for; see :class:`setpoint.GoalClassifier` for each word."""
 
@@ -203,7 +203,14 @@ class FitRequest:
     ) -> ConclusionRequest:
         sure = self.confidence
         return ConclusionRequest(
-            self.kind, self.margin, sure, self.proof_price, main, driven, plain, trees
+            kind=self.kind,
+            margin=self.margin,
+            confidence=sure,
+            proof_price=self.proof_price,
+            main=main,
+            driven=driven,
+            plain=plain,
+            trees=trees,
         )
 
     def _folds(self, crossed: bool) -> int:

@@ -104,7 +104,8 @@ class Features:
     levels, and those unknown when fitted, share ``name (other)``, which is there if levels were
     rare (else an unknown level has 0 everywhere); missing values have ``name (missing)`` if there
     were any when fitted, else count as an unknown level. Two levels and nothing else need one
-    column, that of the second.
+    column, that of the second: an unknown level then reads as the first. Trees read an unknown
+    level as missing (:mod:`setpoint.datasets.columns.tree_codes`).
 
     Parameters
     ----------
