@@ -66,7 +66,11 @@ class Folder:
         except OSError as error:
             raise FileError(f'cannot empty "{self.work}": {error.strerror or error}.') from error
         make_folder(self.work)
-        write_json(self.work / ASKED, dict(self.asked))
+        try:
+            write_json(self.work / ASKED, dict(self.asked))
+        except FileError:
+            shutil.rmtree(self.work, ignore_errors=True)  # without its note it is nobody's
+            raise
 
     @property
     def begun(self) -> bool:
