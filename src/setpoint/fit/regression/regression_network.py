@@ -96,7 +96,7 @@ class RegressionTraining:
             phase, usual = self.method, PLAIN_RATE
             loss: nn.Module = StandardError(self.method == "mae", self.scale)
         else:
-            phase, usual = self.method.name, self.method.hints.learning_rate or PLAIN_RATE
+            phase, usual = self.method.name, self.method.hints.learning_rate
             waits = max(1, int(WARMUP * settings.epochs))
             loss = self._goal_loss(self.method, n, waits * batches.count())
         rate = settings.learning_rate or usual * settings.pace
