@@ -118,7 +118,7 @@ def mean_gradient(
     logits = x @ line
     if memory is None:  # fill the totals
         for index in _batches(len(x), size, seed + 1):
-            loss(logits[index], y[index])
+            loss.observe(logits[index], y[index])
     total = torch.zeros_like(line)
     for index in _batches(len(x), size, seed):
         z = logits[index].requires_grad_()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
 from setpoint._core.errors import KindError
 from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
@@ -13,6 +15,7 @@ from setpoint.methods import Method, Recovered, method
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
 from setpoint.methods.guard.loss_status import LossStatus
+from setpoint.methods.loss_identity import LossIdentity
 from setpoint.programs import KeepsRows
 from setpoint.training import RunningLoss
 
@@ -163,12 +166,34 @@ class GoalLoss(RunningLoss):
             return self.method.recover(program, totals, self.multipliers)
         return program.recovered(self.method.recover(program.inner, totals, self.multipliers))
 
+    @property
+    def identity(self) -> LossIdentity:
+        """What the loss's state is about: goal, task, method, and the options that count."""
+        return LossIdentity.of(self.goal, self.task, self.method)
+
+    def get_extra_state(self) -> Tensor:
+        """What the state is about, as bytes: every format of weights can hold them."""
+        return self.identity.tensor()
+
+    def set_extra_state(self, state: Any) -> None:
+        """Refuse the state of another goal, task or method."""
+        self.identity.check(LossIdentity.read(state))
+
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
-        """A run that was begun without a guard, by version 1, goes on without."""
+        """Check whose state it is before any of it is taken.
+
+        Version 1 did not say whose it is. A run that it began without a guard goes on without.
+        """
+        saved = f"{prefix}_extra_state"
+        if saved in state_dict:
+            self.set_extra_state(state_dict[saved])
         begun = f"{prefix}totals" in state_dict and f"{prefix}program.calls" not in state_dict
         if begun and isinstance(self.program, GuardedProgram):
             self._take(self.program.bare())
         super()._load_from_state_dict(state_dict, prefix, *more)
+        missing = more[2]
+        if saved in missing:
+            missing.remove(saved)
 
     def extra_repr(self) -> str:
         """The goal and the method."""

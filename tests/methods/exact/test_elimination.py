@@ -284,7 +284,7 @@ def test_taking_up_a_run_goes_on_as_if_nothing_happened():
     one = made(FPOR, kappa=1.0, memory=300, warmup=1, firmness=FIRMNESS)
     for step in range(5):
         logits, target, _ = rows(step)
-        one(logits, target)
+        one.observe(logits, target)
     other = made(FPOR, kappa=1.0, memory=300, warmup=1, firmness=FIRMNESS)
     other.load_state_dict(one.state_dict())
     for step in range(5, 10):

@@ -119,7 +119,7 @@ def test_which_constraint_stops_the_threshold():
         ("maximize f1 subject to recall >= 0.05", [0]),
     ):
         loss = sp.GoalLoss(text, "implicit", memory=0, warmup=0)
-        loss(z, y)
+        loss.observe(z, y)
         assert loss.program.keeper.binds.tolist() == binds
 
 
@@ -222,7 +222,7 @@ def test_few_rows_are_pooled_until_the_level_means_something():
         at = []
         for _ in range(120):
             z = torch.randn(40, generator=rng)
-            loss(z, torch.zeros(40).long())
+            loss.observe(z, torch.zeros(40).long())
             at.append(float(loss.program.reader.thresholds))
         found[pool] = np.array(at[60:])
     truth = 2.0537  # of a standard normal
@@ -400,7 +400,7 @@ def test_a_copy_after_many_steps_trains_like_the_original():
     thawed = pickle.loads(pickle.dumps(loss))
     for i in range(5):
         z, y = rows(40, seed=1000 + i)
-        values = [float(one(z, y.float())) for one in (loss, twin, thawed)]
+        values = [float(one.observe(z, y.float())) for one in (loss, twin, thawed)]
         assert values[1] == pytest.approx(values[0], abs=1e-6)
         assert values[2] == pytest.approx(values[0], abs=1e-6)
 
@@ -424,7 +424,7 @@ def test_a_pool_filled_from_sorted_rows_holds_both_classes():
     loss = sp.GoalLoss("maximize accuracy subject to fpr <= 0.05", "implicit")
     loss.refresh(z[order], y[order])
     known = float(loss.program.reader.thresholds)
-    loss(z[:100], y[:100])
+    loss.observe(z[:100], y[:100])
     assert float(loss.program.reader.thresholds) == pytest.approx(known, abs=0.1)
     assert set(loss.program.keeper.pool.place.tolist()) == {0, 1}
 
@@ -436,7 +436,7 @@ def test_a_gap_that_should_be_nothing_is_never_less(name):
     goal = 'maximize accuracy subject to gap(positive_rate, by="g") <= 0'
     loss = sp.GoalLoss(goal, name, task=GROUPS)
     for _ in range(3):
-        loss(z - g, y, group=g)
+        loss.observe(z - g, y, group=g)
     assert loss.recover().constraints[0].excess > 0.01
 
 
@@ -459,7 +459,7 @@ def test_recover_reads_a_part_of_a_curve_in_its_own_units():
     loss = sp.GoalLoss("maximize auroc(max_fpr=0.2)", "implicit", points=40, sharpness=200.0)
     loss.refresh(z, y)
     for _ in range(3):
-        loss(z, y)
+        loss.observe(z, y)
     truth = sp.metric("auroc(max_fpr=0.2)")(y.numpy(), z.numpy())
     assert loss.recover().value == pytest.approx(truth, abs=0.01)
 
@@ -514,10 +514,10 @@ def test_a_loss_moved_to_another_type_goes_on_pooling():
     loss = sp.GoalLoss("minimize fnr_at_fpr(0.2)", "implicit", every=2, pool=200)
     for i in range(230):
         z, y = rows(40, seed=i)
-        loss(z, y.float())
+        loss.observe(z, y.float())
     before = float(loss.program.reader.thresholds)
     loss.double()
     for i in range(230):
         z, y = rows(40, seed=i)
-        loss(z + 5, y.float())
+        loss.observe(z + 5, y.float())
     assert float(loss.program.reader.thresholds) == pytest.approx(before + 5, abs=0.5)
