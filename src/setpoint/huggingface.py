@@ -46,8 +46,8 @@ class GoalTrainerCallback(TrainerCallback):
     ``Trainer(…, compute_loss_func=goal.compute_loss, compute_metrics=goal.compute_metrics,
     callbacks=[goal])``. Evaluation logs ``eval_goal`` and what else
     :func:`setpoint.validation.goal_figures` gives, and how the goal stands on the rows that the
-    loss saw last (``eval_train_held``, …); alarms of the loss go to the logger "setpoint", each
-    once. ``TrainingArguments(metric_for_best_model="goal", greater_is_better=True,
+    loss saw last (``eval_train_held``, …); lasting alarms of the loss go to the logger
+    "setpoint", once. ``TrainingArguments(metric_for_best_model="goal", greater_is_better=True,
     load_best_model_at_end=True)`` keeps the best checkpoint; for goals that minimize,
     ``greater_is_better=False``. Checkpoints hold the state of the loss, which a resumed run takes
     up.

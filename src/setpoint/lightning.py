@@ -38,7 +38,7 @@ class GoalCallback(Callback):
     ``goal_feasible`` and the constraints; ``EarlyStopping("goal", mode="max")`` and
     ``ModelCheckpoint(monitor="goal", mode="max")`` work with them. For goals that minimize,
     ``mode="min"``. Of a ``GoalLoss`` in the module also how the goal stands on the rows it saw last
-    (``train_goal``, ``train_held``, …); its alarms go to the logger "setpoint", each once.
+    (``train_goal``, ``train_held``, …); its lasting alarms go to the logger "setpoint", once.
 
     ``validation_step`` returns a mapping with "logits" and "target", and perhaps "weight" and
     "group". At the start of training the loss's ``accumulate`` is compared with the trainer's.

@@ -30,8 +30,10 @@ class GoalNetCallback(Callback):
     For ``NeuralNet(module, criterion=GoalLoss, criterion__goal="maximize …", callbacks=[…])``.
     Recorded in the history are the figures of :func:`setpoint.validation.goal_figures` (``goal``,
     ``goal_feasible``, …), ``goal_best``, and how the goal stands on the rows that the loss saw last
-    (``train_held``, …). Its alarms go to the logger "setpoint", each once.
-    ``EarlyStopping(monitor="goal", lower_is_better=False)``, listed behind it, stops early.
+    (``train_held``, …). Its lasting alarms go to the logger "setpoint", once.
+    ``EarlyStopping(monitor="goal", lower_is_better=False, threshold_mode="abs")``, listed behind
+    it, stops early; relative thresholds go wrong where ``goal`` is negative, as while a constraint
+    is broken.
 
     Parameters
     ----------

@@ -88,7 +88,9 @@ def check_accumulation(loss: RunningLoss, parts: int, name: str = "the loss") ->
 
 
 class LossReport:
-    """What a trainer logs of a loss; each of its alarms goes to the logger once.
+    """What a trainer logs of a loss; an alarm that lasts goes to the logger once.
+
+    Lasting is to stand at two reports running: most of those of the first epoch pass.
 
     Parameters
     ----------
@@ -98,6 +100,7 @@ class LossReport:
     def __init__(self, loss: GoalLoss | None) -> None:
         self.loss = loss
         self.told: list[str] = []
+        self.standing: list[str] = []  # alarms of the last report
 
     def figures(self) -> dict[str, float]:
         """How the goal stands on the rows seen last; empty where the loss keeps no such rows.
@@ -109,9 +112,10 @@ class LossReport:
         if status is None or status.objective is None:
             return {}
         for note in status.alarms:
-            if note.code not in self.told:
+            if note.code in self.standing and note.code not in self.told:
                 self.told.append(str(note.code))
                 logger.warning(note.text)
+        self.standing = [str(note.code) for note in status.alarms]
         figures = {
             "train_goal": status.objective.value,
             "train_held": float(status.held),
@@ -348,7 +352,7 @@ class GoalKeeper:
             "calls": self._calls,
             "stale": self._stale,
             "best": self._best.state,
-            "told": list(self._report.told),
+            "alarms": [list(self._report.told), list(self._report.standing)],
             "history": [{**vars(check)} for check in self.history],
         }
 
@@ -363,7 +367,7 @@ class GoalKeeper:
             )
         self._calls, self._stale = int(state["calls"]), bool(state["stale"])
         self._best.state = state["best"]
-        self._report.told = list(state["told"])
+        self._report.told, self._report.standing = map(list, state["alarms"])
         self.history = [GoalCheck(**check) for check in state["history"]]
 
     # --- evaluating ------------------------------------------------------------------------------
