@@ -1,4 +1,4 @@
-"""GoalTrainerCallback: the loss, the exact goal, the best checkpoint and a resumed run of Trainer."""
+"""GoalTrainerCallback: loss, exact goal, best checkpoint and resumed runs of a Trainer."""
 
 import pytest
 import torch

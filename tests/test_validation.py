@@ -65,7 +65,7 @@ def fixed(bias):
     return model
 
 
-# --- what is kept ----------------------------------------------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
 
 def test_the_best_weights_come_back_with_a_rule_of_these_weights():
@@ -104,7 +104,7 @@ Y = torch.tensor([1, 1, 1, 1, 0, 0, 0, 0])
 PERFECT = [4, 3, 2, 1, -1, -2, -3, -4]
 HALF = [4, 3, -9, -9, 1, 0, -1, -2]
 QUARTER = [4, -9, -9, -9, 3, 2, 1, 0]
-#: precision >= .7 at no threshold: the first decided is wrong, and 4 of 8 and 3 of 4 are the nearest
+#: precision >= .7 at no threshold: 4 of 8 and 3 of 5 are the nearest
 BROKEN = [1, 1, 1, 1, 1, 1, 1, 1]
 LESS_BROKEN = [1, 1, 1, -9, 5, 4, -9, -9]
 
@@ -173,7 +173,7 @@ def test_every_counts_calls_and_finish_looks_at_the_rest():
     assert len(keeper.history) == 2
 
 
-# --- no trace --------------------------------------------------------------------------------------
+# --- no trace -------------------------------------------------------------------------------------
 
 
 def test_an_evaluation_changes_nothing():
@@ -219,7 +219,7 @@ def test_training_is_the_same_with_a_keeper_and_without():
     same(*ends)
 
 
-# --- resumed ---------------------------------------------------------------------------------------
+# --- resumed --------------------------------------------------------------------------------------
 
 
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path):
@@ -276,7 +276,7 @@ def test_the_kept_weights_are_a_copy_on_the_device_that_was_asked_for():
     assert float(kept) == 0
 
 
-# --- kinds of goals, tasks and rows ----------------------------------------------------------------
+# --- kinds of goals, tasks and rows ---------------------------------------------------------------
 
 
 class Pair(nn.Module):
@@ -436,7 +436,7 @@ def test_what_cannot_be_kept_is_refused():
         sp.GoalKeeper(fixed(0.0), "minimize mae", x, y)
 
 
-# --- figures ---------------------------------------------------------------------------------------
+# --- figures --------------------------------------------------------------------------------------
 
 
 def test_the_figure_for_early_stopping_sorts_broken_rules_below_kept_ones():
@@ -454,7 +454,7 @@ def test_the_figure_for_early_stopping_sorts_broken_rules_below_kept_ones():
 
 def test_alarms_that_last_are_told_once(caplog):
     loss = sp.GoalLoss("maximize recall subject to precision >= 0.999", guard=True)
-    x, y = rows(3000)
+    _, y = rows(3000)
     rng = torch.Generator().manual_seed(0)
     noise = torch.randn(3000, generator=rng).requires_grad_()
     for batch in torch.arange(3000).split(50):

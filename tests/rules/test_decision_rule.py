@@ -187,7 +187,7 @@ def test_of_tied_scores_a_top_k_rule_takes_the_first_rows():
     assert rule.value == sp.precision_at_k(2)(y, scores)
 
 
-# --- the kind of scores ----------------------------------------------------------------------------
+# --- the kind of scores ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
