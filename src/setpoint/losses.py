@@ -83,7 +83,7 @@ class GoalLoss(RunningLoss):
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
-            program = guarded(program, self.goal, self.task)
+            program = guarded(program, self.goal, self.task, int(accumulate))
         super().__init__(
             program,
             memory=memory,

@@ -115,6 +115,10 @@ class Batch:
             return amounts
         return amounts * (w if amounts.ndim == 1 else w[:, None])
 
+    def moved(self, offset: Any) -> Any:
+        """Sigmoid of logits (N,) moved by an offset."""
+        return self.of(torch.sigmoid(self.logits + offset))
+
     def gradient(self, amounts: Any) -> Tensor:
         """wᵢ · amountᵢ of rows (N,), as a tensor."""
         if self.weight is not None:
