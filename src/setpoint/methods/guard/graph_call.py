@@ -22,6 +22,7 @@ class BeginsOnHost(Protocol):
 
     def written(self) -> tuple[Tensor, ...]:
         """The buffers that this writes."""
+        ...
 
 
 _numbers = itertools.count()

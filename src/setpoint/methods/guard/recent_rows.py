@@ -20,6 +20,14 @@ class TrackedRows(NamedTuple):
     weight: Tensor
 
 
+class ObservedRows(NamedTuple):
+    """Scores, labels 0 and 1, and weights (n,) of rows on the host, finite and of some weight."""
+
+    scores: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
 class Pool(nn.Module):
     """The newest rows, in buffers, so that a run can be taken up.
 
@@ -83,8 +91,10 @@ class Pool(nn.Module):
 
 def rows_of(batch: Batch) -> TrackedRows:
     """The rows of a batch; what is not finite has no weight."""
-    if batch.flat and math.isfinite(float(batch.logits.sum())) and (
-        batch.weight is None or math.isfinite(float(batch.weight.sum()))
+    if (
+        batch.flat
+        and math.isfinite(float(batch.logits.sum()))
+        and (batch.weight is None or math.isfinite(float(batch.weight.sum())))
     ):
         return TrackedRows(batch.logits, *map(torch.from_numpy, (batch.place, batch.unit)))
     place, weight = torch.as_tensor(batch.place), batch.weight
