@@ -86,7 +86,7 @@ class GoalLoss(RunningLoss):
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
-            program = guarded(program, self.goal, self.task)
+            program = guarded(program, self.goal, self.task, int(accumulate))
         super().__init__(
             program,
             memory=memory,
@@ -103,7 +103,7 @@ class GoalLoss(RunningLoss):
         decisions at 0 do not yet. For a rule on rows of your own choice see :meth:`rule`.
         """
         if isinstance(self.program, GuardedProgram) and self.program.judge is not None:
-            return float(self.program.threshold)
+            return self.program.decided_at(alone=self._exchange() is None)
         thresholds = self.recover().thresholds
         return float(thresholds[0]) if len(thresholds) == 1 else 0.0
 
@@ -128,7 +128,7 @@ class GoalLoss(RunningLoss):
                 f'"{self.goal}" with {self.method.name} keeps no window of recent rows; '
                 "evaluate the goal on validation rows: sp.tune(goal, y, scores)"
             )
-        return self.program.status(int(self.steps))
+        return self.program.status(int(self.steps), alone=self._exchange() is None)
 
     def rule(self, target: Any, logits: Any, *, weight: Any = None) -> DecisionRule:
         """The goal's decision rule on rows of your choice, for logits: ``rule.decide(logits)``.

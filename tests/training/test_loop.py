@@ -19,9 +19,10 @@ from setpoint.solvers import (
 )
 from setpoint.surrogates import Annealed
 from setpoint.training.batches import InMemory, TrainingRows
+from setpoint.training.best_weights import EpochVerdict
 from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.events import EpochDone, Started, Stepped, Stopped
-from setpoint.training.loop import EpochVerdict, TrainingPlan, train
+from setpoint.training.loop import TrainingPlan, train
 
 CONSTRAINED = "maximize recall subject to precision >= 0.7"
 METHODS = {
