@@ -11,7 +11,7 @@ from setpoint._core.errors import KindError
 from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
-from setpoint.methods import Method, Recovered, method
+from setpoint.methods import Method, Recovered, method, method_for
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
 from setpoint.methods.guard.loss_status import LossStatus
@@ -30,8 +30,9 @@ class GoalLoss(RunningLoss):
     ----------
     goal : Goal, str or Expression
     method : str or Method
-        "soft-set", "costs", "cross-entropy", "pairwise", "implicit", "lagrangian", "exact" or
-        "errors"; or one made with options.
+        "auto": "costs" for decisions, "pairwise" for areas under a curve, "implicit" for the other
+        goals on a ranking, "errors" for regression. Or "soft-set", "costs", "cross-entropy",
+        "pairwise", "implicit", "lagrangian", "exact" or "errors"; or one made with options.
     task : Task or str, optional
         Binary by default. Multiclass and multilabel tasks say their classes:
         ``Task.multiclass(range(5))``; group columns their values: ``Task.binary(groups=…)``.
@@ -43,9 +44,10 @@ class GoalLoss(RunningLoss):
     warmup : int
         Steps of cross-entropy alone at the start.
     guard : bool
-        Start on evidence, keep an anchor of cross-entropy, bound every step, and follow the
-        operating point of the recent rows (:mod:`setpoint.methods.guard.guarded_program`). A step
-        takes about a quarter longer. Of no effect with ``memory=0``, on rankings and regression.
+        Start with cross-entropy until each class has been seen, keep a share of it, bound every
+        step, and act at the threshold that the recent rows ask for
+        (:mod:`setpoint.methods.guard.guarded_program`). False trains as the method was published.
+        Of no effect with ``memory=0``, and on rankings and regression.
     process_group : optional
         See :class:`torch.distributed.ProcessGroup`; the default group otherwise.
     **options
@@ -70,19 +72,23 @@ class GoalLoss(RunningLoss):
     def __init__(
         self,
         goal: Goal | Expression | str,
-        method: str | Method = "soft-set",
+        method: str | Method = "auto",
         *,
         task: Task | str | None = None,
         accumulate: int = 1,
         memory: float = 8192,
         warmup: int = 1,
-        guard: bool = False,
+        guard: bool = True,
         process_group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
         self.goal = Goal.of(goal)
         self.task = Task.make(task)
-        self.method = _method(method, **options)
+        self.method = (
+            method_for(self.goal, self.task, **options)
+            if isinstance(method, str) and method == "auto"
+            else _method(method, **options)
+        )
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
@@ -119,7 +125,7 @@ class GoalLoss(RunningLoss):
         Examples
         --------
         >>> import torch, setpoint as sp
-        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9", guard=True)
+        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9")
         >>> loss.status().rows
         0
         """
@@ -164,7 +170,8 @@ class GoalLoss(RunningLoss):
         totals = self.totals / program.whole(self.totals).clamp(min=1e-30)
         if not isinstance(program, GuardedProgram):
             return self.method.recover(program, totals, self.multipliers)
-        return program.recovered(self.method.recover(program.inner, totals, self.multipliers))
+        own = self.method.recover(program.inner, totals, self.multipliers)
+        return program.recovered(own, alone=self._exchange() is None)
 
     @property
     def identity(self) -> LossIdentity:
@@ -195,9 +202,12 @@ class GoalLoss(RunningLoss):
         if saved in missing:
             missing.remove(saved)
 
-    def extra_repr(self) -> str:
-        """The goal and the method."""
-        return f"{str(self.goal)!r}, {self.method}"
+    def __repr__(self) -> str:
+        """The goal and the method, and how the goal stands where that is known."""
+        head = f"GoalLoss({str(self.goal)!r}, {self.method})"
+        if not isinstance(self.program, GuardedProgram) or self.program.judge is None:
+            return head
+        return f"{head}\n{self.status()}"
 
 
 _method = method

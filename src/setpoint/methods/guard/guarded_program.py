@@ -68,7 +68,6 @@ FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts i
 # in trials without a margin, 2048, 4096 and 8192 rows kept 83, 86 and 92 of 100 constraints
 WINDOW = 8192  #: rows
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
-SOME = 2048  #: rows that the intercept is taken from: its error is far below the threshold's
 # in trials with 4096 rows, margins of 0, ½ and 1 kept 86, 93 and 95 of 100 constraints
 MARGIN = 1.5  #: standard errors
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
@@ -325,8 +324,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if min(y.sum(), len(y) - y.sum()) < FEW:
             return None
         point = operating_point(self.judge, scores, y, weight, MARGIN)
-        some = slice(None, None, max(1, len(y) // SOME))
-        calibration = intercept(scores[some], y[some], weight[some], self._calibration)
+        calibration = intercept(scores, y, weight, self._calibration)
         offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
         prices = price_at(self.judge, point.cells, 1 / (1 + math.exp(-offset)), LIMIT)
         return WindowReading(point, calibration, prices)
@@ -460,18 +458,20 @@ class GuardedProgram(TracksThresholds, StreamProgram):
                 logger.warning("%s: %s", self.judge.goal, alarm.text)
         self._found = {alarm.code for alarm in alarms}
 
-    def recovered(self, own: Recovered) -> Recovered:
+    def recovered(self, own: Recovered, alone: bool = True) -> Recovered:
         """What the method recovered, with the window's hard figures where it reads the window."""
         if self.judge is None:
             return own
-        threshold = float(self.threshold)
         rows = self.observed()
+        read = self.reading(rows) if alone else None
+        threshold = float(self.threshold) if read is None else read.point.threshold
         if not len(rows.y):
             return replace(own, thresholds=(threshold,))
         place = (2 * rows.y + (rows.scores >= threshold)).astype(np.intp)
         cells = np.bincount(place, rows.weight, minlength=4) / rows.weight.sum()
         value, *excess = self.judge.stated(cells[None])
-        names, prices = self.judge.constraints, self.price_now.tolist()
+        prices = (self.price_now if read is None else read.prices).tolist()
+        names = self.judge.constraints
         standings = tuple(map(GoalStanding, names, map(float, excess), prices))
         return Recovered(-self.judge.goal.sign * float(value), standings, (threshold,))
 
