@@ -1,6 +1,7 @@
 """The edges of a loss: what moves its state, whose state it takes, what labels it refuses."""
 
 import contextlib
+import inspect
 import math
 import re
 
@@ -11,7 +12,8 @@ from torch.distributed.checkpoint import state_dict as checkpoints
 
 from setpoint._core.errors import DataError, KindError
 from setpoint.goals import Task
-from setpoint.losses import GoalLoss
+from setpoint.losses import OPTIONS, GoalLoss
+from setpoint.methods import SoftSet
 from setpoint.methods.confusion import batch as batch_module
 from setpoint.programs.column_rules import READ_EVERY
 from setpoint.training import running_loss
@@ -198,8 +200,8 @@ def test_the_state_of_another_loss_is_refused_with_both_names(what):
     assert same(before, state(ours))
 
 
-def test_the_sentence_of_the_brief():
-    ours, theirs = GoalLoss("maximize f1", "costs"), GoalLoss(FLOOR)
+def test_the_sentence_in_full():
+    ours, theirs = GoalLoss("maximize f1", "costs"), GoalLoss(FLOOR, "soft-set")
     with pytest.raises(KindError) as error:
         torch.nn.ModuleDict({"loss": ours}).load_state_dict(
             torch.nn.ModuleDict({"loss": theirs}).state_dict(), strict=False
@@ -398,3 +400,34 @@ def test_targets_and_weights_that_may_stand_are_not_refused():
         for w in (None, torch.zeros(6), torch.full((6,), 1e30), torch.full((6,), 1e-30)):
             for _ in range(2):
                 loss(logits, y, weight=w)
+
+
+# --- mistyped options ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "parts"),
+    [
+        ("soft-set", {"temprature": 1}, ["did you mean temperature?", "It takes surrogate"]),
+        ("soft-set", {"acumulate": 2}, ["did you mean accumulate?", "the loss itself takes task"]),
+        ("auto", {"acumulate": 2}, ['method="costs"', "did you mean accumulate?"]),
+        ("auto", {"trunc": 2}, ["did you mean truncate?", "It takes truncate, rate, floor"]),
+        ("costs", {"quux": 2}, ['"quux": it takes truncate, rate, floor, multipliers; the loss']),
+        ("softset", {}, ["did you mean soft-set?"]),
+        ("atuo", {}, ["did you mean auto?"]),
+        ("xyz", {}, ["choose from auto, cross-entropy"]),
+        (SoftSet(), {"acumulate": 2}, ["SoftSet(…), already made", "did you mean accumulate?"]),
+        (SoftSet(), {"rate": 2}, ["rate: options belong into SoftSet(…), already made"]),
+    ],
+)
+def test_a_mistyped_option_is_recognised(method, options, parts):
+    with pytest.raises(KindError) as error:
+        GoalLoss("maximize f1", method, **options)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_the_options_of_the_loss_are_those_of_its_signature():
+    known = inspect.signature(GoalLoss.__init__).parameters.values()
+    named = tuple(p.name for p in known if p.kind is p.KEYWORD_ONLY)
+    assert named == OPTIONS

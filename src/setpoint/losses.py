@@ -8,19 +8,33 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from setpoint._core.errors import KindError
+from setpoint._core.options import choice
 from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
-from setpoint.methods import Method, Recovered, method, method_for
+from setpoint.methods import METHODS, Method, Recovered, method, method_for
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
 from setpoint.methods.guard.loss_status import LossStatus
 from setpoint.methods.loss_identity import LossIdentity
+from setpoint.methods.pixels import as_rows
 from setpoint.programs import KeepsRows
 from setpoint.training import RunningLoss
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
+
+#: options of the loss itself
+OPTIONS = ("task", "accumulate", "memory", "warmup", "guard", "process_group")
+
+
+def _method_of(goal: Goal, task: Task, name: str | Method, options: dict[str, Any]) -> Method:
+    """The method that is named, or the one for the goal; mistyped options are recognised."""
+    if isinstance(name, str):
+        choice("method", name, ("auto", *METHODS))
+        if name == "auto":
+            return method_for(goal, task, OPTIONS, **options)
+    return method(name, OPTIONS, **options)
 
 
 class GoalLoss(RunningLoss):
@@ -55,7 +69,11 @@ class GoalLoss(RunningLoss):
 
     Notes
     -----
-    It is called as ``loss(logits, target, weight=…, group=…)``. A method that keeps something for
+    It is called as ``loss(logits, target, weight=…, group=…)``. In segmentation every pixel is a
+    row: logits (b, 1, h, w), or (b, K, h, w) for several classes, targets (b, h, w), weights and
+    groups (b, h, w) or (b,). ``memory`` then counts pixels.
+
+    A method that keeps something for
     each row, ``Exact(form="table", rows=n)``, asks for ``row=`` too, the number of each row of the
     batch among all n; others take no notice of it.
 
@@ -84,11 +102,7 @@ class GoalLoss(RunningLoss):
     ) -> None:
         self.goal = Goal.of(goal)
         self.task = Task.make(task)
-        self.method = (
-            method_for(self.goal, self.task, **options)
-            if isinstance(method, str) and method == "auto"
-            else _method(method, **options)
-        )
+        self.method = _method_of(self.goal, self.task, method, options)
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
@@ -173,6 +187,10 @@ class GoalLoss(RunningLoss):
         own = self.method.recover(program.inner, totals, self.multipliers)
         return program.recovered(own, alone=self._exchange() is None)
 
+    def _flat(self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any) -> Any:
+        """Images as rows, a row for each pixel."""
+        return as_rows(self.task, outputs, target, weight, group, row)
+
     @property
     def identity(self) -> LossIdentity:
         """What the loss's state is about: goal, task, method, and the options that count."""
@@ -208,6 +226,3 @@ class GoalLoss(RunningLoss):
         if not isinstance(self.program, GuardedProgram) or self.program.judge is None:
             return head
         return f"{head}\n{self.status()}"
-
-
-_method = method

@@ -816,7 +816,7 @@ TWO = Task.binary(groups={"g": ["x", "y"], "h": ["u", "v"]})
         (None, Z, Y[:3], {}, DataError, "agree"),
         (None, Z, torch.stack([Y, Y]), {}, DataError, "agree"),
         (None, Z.view(2, 2), Y.view(2, 2), {}, DataError, "Task.multiclass"),
-        (None, Z.view(4, 1, 1), Y, {}, DataError, r"\(n,\) or \(n, 1\)"),
+        (None, Z.view(4, 1, 1), Y, {}, DataError, r"per pixel target has shape \(4, 1\)"),
         (None, Z[0], Y[0], {}, DataError, r"\(n,\) or \(n, 1\)"),
         (None, Z[:0], Y[:0], {}, DataError, "empty"),
         (None, Z, torch.tensor([1, 0, 2, 1]), {}, DataError, "got 2"),

@@ -296,6 +296,8 @@ class RunningLoss(nn.Module):
         group: Groups,
         row: Tensor | None,
     ) -> Tensor:
+        if getattr(outputs, "ndim", 1) > 2:
+            outputs, target, weight, group, row = self._flat(outputs, target, weight, group, row)
         program, world = self._program, world_size(self.process_group)
         own = None  # where this process's rows lie among those of all
         if world > 1 and isinstance(program, GathersRows):
@@ -313,6 +315,12 @@ class RunningLoss(nn.Module):
             self._tracker.settle(rows, self.steps, self._exchange(), not self.memory)
         value, gradient = self._step(rows, world)
         return attached(outputs, value, gradient if own is None else gradient[own])
+
+    def _flat(
+        self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any
+    ) -> tuple[Tensor, Any, Any, Any, Any]:
+        """Outputs of more than two dimensions as rows, where a loss knows how."""
+        return outputs, target, weight, group, row
 
     def _exchange(self) -> Processes | None:
         return Processes(self.process_group) if world_size(self.process_group) > 1 else None
@@ -354,6 +362,8 @@ class RunningLoss(nn.Module):
     ) -> None:
         """Set thresholds anew from many rows at once, by outputs of a model in evaluation mode."""
         if self._tracker is not None:
+            if outputs.ndim > 2:
+                outputs, target, weight, group, _ = self._flat(outputs, target, weight, group, None)
             rows = self._program.rows(outputs.detach(), target, weight, group)
             self._tracker.refresh(rows, self._exchange())
 
