@@ -77,8 +77,12 @@ def test_hard_violation_is_that_of_the_decisions(aim):
     if aim == "floor":  # .8 FP − .2 TP = (.8 − precision) · decided
         expected = (0.8 - found["bounded"]) * decided / positives
     else:
-        expected = found["bounded"] / 0.01 - 1
+        expected = found["bounded"] - 0.01
     assert float(goal.hard(z, y)) == pytest.approx(expected)
+    if aim == "floor":
+        ratio = BatchGoal.of(aim, "ratio", y)
+        assert float(ratio.hard(z, y)) == pytest.approx(0.8 - found["bounded"])
+        assert float(ratio.hard(-z.abs(), y)) == pytest.approx(0.8)  # nothing decided
 
 
 @pytest.mark.parametrize("aim", ["floor", "cap"])
@@ -86,7 +90,7 @@ def test_hinges_bound_the_hard_violation_and_far_logits_meet_it(aim):
     y, z = (torch.from_numpy(x) for x in rows_and_scores(1))
     hinge = BatchGoal.of(aim, "hinge", y)
     assert hinge.violation(z, y) >= hinge.hard(z, y)
-    for surrogate in SURROGATES[::2]:  # sigmoids
+    for surrogate in ("sigmoid", "log", "ratio"):
         goal = BatchGoal.of(aim, surrogate, y)
         assert float(goal.violation(1e6 * z, y)) == pytest.approx(float(goal.hard(z, y)))
 

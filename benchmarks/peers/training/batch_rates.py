@@ -3,14 +3,13 @@
 With z the logits, y the labels and P, N the positives and negatives that a batch holds on average:
 
 * objective: Σ over positives of miss(z) / P, the share of positives missed;
-* floor, precision >= .8: [.8 · FP − .2 · TP] / P <= 0;
-* cap, fpr <= .01: FP / (.01 · N) − 1 <= 0. Divided by .01, so that one scale of step sizes suits
-  both.
+* floor, precision >= .8: [.8 · FP − .2 · TP] / P <= 0, or as a ratio .8 − TP / (TP + FP) <= 0;
+* cap, fpr <= .01: FP / N − .01 <= 0.
 
 FP and TP are sums of a surrogate of the step: ``sigmoid``; ``hinge``, FP from above and TP from
-below; ``log``: sigmoids in the constraint and softplus(−z) / log 2 in the objective. Expected
-counts in place of the batch's own keep each of them an unbiased estimate, and defined in a batch
-without positives.
+below; ``log``: sigmoids in the constraint and softplus(−z) / log 2 in the objective; ``ratio``:
+the same, and the precision of the batch as a ratio. Expected counts in place of the batch's own
+keep the others unbiased, and defined in a batch without positives.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from torch.nn import functional
 
 FLOOR = 0.8  #: of precision
 CAP = 0.01  #: of the false positive rate
-SURROGATES = ("sigmoid", "hinge", "log")
+TINY = 1e-6  #: rows decided, where none is
+SURROGATES = ("sigmoid", "hinge", "log", "ratio")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BatchGoal:
 
     def objective(self, z: Tensor, y: Tensor) -> Tensor:
         """The share of positives missed."""
-        if self.surrogate == "log":
+        if self.surrogate in ("log", "ratio"):
             missed = functional.softplus(-z) / math.log(2)
         elif self.surrogate == "hinge":
             missed = functional.relu(1 - z)
@@ -64,5 +64,7 @@ class BatchGoal:
     def _of(self, false: Tensor, true: Tensor, y: Tensor) -> Tensor:
         fp, tp = (false * (y != 1)).sum(), (true * (y == 1)).sum()
         if self.aim == "cap":
-            return fp / (CAP * (1 - self.share) * len(y)) - 1
+            return fp / ((1 - self.share) * len(y)) - CAP
+        if self.surrogate == "ratio":
+            return FLOOR - tp / (tp + fp).clamp(min=TINY)
         return (FLOOR * fp - (1 - FLOOR) * tp) / (self.share * len(y))

@@ -54,11 +54,11 @@ def by_adam(loss: Callable, model: nn.Module, rate: float = RATE, **more: Callab
     return Training(*by_gradient(loss, model, optimizer), **more)
 
 
-def cross_entropy(model: nn.Module, y: Tensor) -> Training:
+def cross_entropy(model: nn.Module, y: Tensor, rate: float = RATE) -> Training:
     """Mean log loss."""
     del y
     plain = functional.binary_cross_entropy_with_logits
-    return by_adam(lambda z, y, index: plain(z, y.to(z.dtype)), model)
+    return by_adam(lambda z, y, index: plain(z, y.to(z.dtype)), model, rate)
 
 
 def trained(

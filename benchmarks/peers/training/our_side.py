@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import setpoint as sp
@@ -12,6 +14,7 @@ from benchmarks.peers.training.ranges import MAX_FPR, MIN_TPR, ONE_WAY_FPR
 from setpoint.losses import GoalLoss
 
 PLAIN = "cross-entropy"
+RATES = (1e-3, 3e-3)  #: of Adam
 CONSTRAINED = {
     "floor": f"maximize recall subject to precision >= {FLOOR}",
     "cap": f"minimize fnr subject to fpr <= {CAP}",
@@ -40,37 +43,46 @@ def ranked() -> dict[str, str]:
     }
 
 
-def pairwise(text: str) -> loop.Setup:
+def plain(rate: float) -> loop.Setup:
+    """Cross-entropy."""
+    return lambda model, y: loop.cross_entropy(model, y, rate)
+
+
+def pairwise(text: str, rate: float) -> loop.Setup:
     """A ranking goal at its defaults."""
 
     def setup(model, y):
         del y
         loss = GoalLoss(text, "pairwise")
-        return loop.by_adam(lambda z, y, index: loss(z, y), model)
+        return loop.by_adam(lambda z, y, index: loss(z, y), model, rate)
 
     return setup
 
 
-def guarded(aim: str, method: str) -> loop.Setup:
+def guarded(aim: str, method: str, rate: float) -> loop.Setup:
     """A goal with a constraint, at its defaults, with the guard; its own threshold."""
 
     def setup(model, y):
         del y
         loss = GoalLoss(CONSTRAINED[aim], method, guard=True)
-        return loop.by_adam(lambda z, y, index: loss(z, y), model, threshold=lambda: loss.threshold)
+        return loop.by_adam(
+            lambda z, y, index: loss(z, y), model, rate, threshold=lambda: loss.threshold
+        )
 
     return setup
 
 
 def ways() -> loop.Ways:
     """Everything that runs in the plain loop."""
-    made: dict[tuple[str, str], loop.Settings] = {("", PLAIN): {"": (loop.cross_entropy, shuffled)}}
+    made: dict[tuple[str, str], Callable[[float], loop.Setup]] = {("", PLAIN): plain}
     for aim, text in ranked().items():
-        made[aim, "GoalLoss, pairwise"] = {"": (pairwise(text), shuffled)}
-    for aim in ("floor", "cap"):
+        made[aim, "GoalLoss, pairwise"] = partial(pairwise, text)
+    for aim in CONSTRAINED:
         for method in METHODS:
-            made[aim, f"GoalLoss, {method}"] = {"": (guarded(aim, method), shuffled)}
-    return made
+            made[aim, f"GoalLoss, {method}"] = partial(guarded, aim, method)
+    return {
+        name: {f"{rate:g}": (make(rate), shuffled) for rate in RATES} for name, make in made.items()
+    }
 
 
 def soft_f1():

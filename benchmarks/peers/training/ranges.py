@@ -1,6 +1,4 @@
-"""The ranges of the partial areas: one-way, false positive rates up to .1; two-way as in LibAUC's
-tutorial, false positive rates up to .3 and recalls of at least .7.
-"""
+"""Ranges of the partial areas; the two-way one is that of LibAUC's tutorial."""
 
 from __future__ import annotations
 
