@@ -182,4 +182,4 @@ def test_paces_are_ratios_to_cross_entropy_of_the_same_process():
     (line,) = comparison.pace_lines("LibAUC", "loop", paces)
     assert (line["ms"], line["plain ms"]) == (3.0, 1.5)
     made = Recording("peers-training", {}, (line,))
-    assert "| ap | LibAUC | 3.00 | 2.00 × |" in page._paces(made)
+    assert "| average precision | LibAUC | 3.00 | 2.00 × |" in page._paces(made)
