@@ -40,7 +40,7 @@ from setpoint.fit.training_data import Encoder
 from setpoint.goals import Goal, Task
 from setpoint.methods import Errors
 from setpoint.rules.goal_on_rows import GoalOnRows
-from setpoint.training.loop import evaluate_outputs
+from setpoint.training.validation_rows import evaluate_outputs
 
 TABLES = {
     "abalone": ("abalone_regression", "target", (6.0, 9.0, 12.0, 16.0, 20.0)),

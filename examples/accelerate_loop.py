@@ -24,6 +24,9 @@ model = network()
 optimiser = torch.optim.Adam(model.parameters(), 3e-3)
 model, optimiser, loader = accelerator.prepare(model, optimiser, loader)
 loss = sp.GoalLoss("maximize f1", method="costs", accumulate=PARTS).to(accelerator.device)
+# every process evaluates all validation rows, so these are not prepared
+keeper = sp.GoalKeeper(accelerator.unwrap_model(model), loss, *rows(500, seed=1))
+accelerator.register_for_checkpointing(loss, keeper)  # accelerator.save_state holds both
 
 for _ in range(40):
     for inputs, target in loader:
@@ -31,5 +34,9 @@ for _ in range(40):
             accelerator.backward(loss(model(inputs), target))
             optimiser.step()
             optimiser.zero_grad()
+    keeper.step()
+    if keeper.stop:
+        break
 
 print(loss.recover())
+accelerator.print(keeper.finish())

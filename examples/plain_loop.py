@@ -9,23 +9,24 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 
-x, y = rows()
+x, y = rows(4000)
 model = network()
-goal = "maximize recall subject to precision >= 0.8"
-loss = sp.GoalLoss(goal, method="costs")
+loss = sp.GoalLoss("maximize recall subject to precision >= 0.8", method="costs", guard=True)
+keeper = sp.GoalKeeper(model, loss, x[2500:3250], y[2500:3250], patience=5)
 optimiser = torch.optim.Adam(model.parameters(), 3e-3)
-loader = DataLoader(TensorDataset(x[:1500], y[:1500]), batch_size=128, shuffle=True)
+loader = DataLoader(TensorDataset(x[:2500], y[:2500]), batch_size=128, shuffle=True)
 
 for _ in range(20):
     for inputs, target in loader:
         optimiser.zero_grad()
         loss(model(inputs), target).backward()
         optimiser.step()
+    keeper.step()
+    if keeper.stop:
+        break
 
-with torch.no_grad():
-    scores = torch.sigmoid(model(x)).double().numpy()
-labels = y.numpy()
-rule = sp.tune(goal, labels[1500:1750], scores[1500:1750])
-print(loss.recover())
+rule = keeper.finish()  # the model has its best weights now
+print(loss.status())
 print(rule.sentence())
-print(sp.evaluate(rule, labels[1750:], scores[1750:]))  # rows the rule was not chosen on
+with torch.no_grad():
+    print(sp.evaluate(rule, y[3250:], model(x[3250:])))  # rows that nothing was chosen on

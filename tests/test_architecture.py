@@ -31,6 +31,16 @@ MAY = {
     "methods": {"_core", "expressions", "metrics", "goals", "surrogates", "programs"},
     "training": {"_core", "expressions", "programs", "solvers"},
     "losses": {"_core", "decisions", "programs", "expressions", "goals", "methods", "training"},
+    "validation": {
+        "_core",
+        "decisions",
+        "expressions",
+        "goals",
+        "losses",
+        "methods",
+        "rules",
+        "training",
+    },
     "datasets": {"_core", "goals"},
     "boosting": {"_core", "expressions", "goals", "rules", "surrogates", "methods", "datasets"},
     "robustness": {"_core", "statistics", "solvers"},
@@ -46,12 +56,13 @@ MAY = {
         "solvers",
         "training",
         "losses",
+        "validation",
         "datasets",
     },
 }
-DOORS = {"estimators", "lightning", "cli", "__init__"}
+DOORS = {"estimators", "lightning", "huggingface", "skorch", "cli", "__init__"}
 #: Modules beside the rooms, which the map names without a line "May import".
-BESIDE = {"losses"}
+BESIDE = {"losses", "validation"}
 MAP = pathlib.Path(__file__).parents[1] / "docs" / "architecture.md"
 
 

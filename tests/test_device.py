@@ -252,3 +252,19 @@ def test_attacks_find_the_same_radii_on_every_device(device, distance):
     seen = torch.as_tensor(np.array(found.table["radius"]), dtype=torch.float32)
     torch.testing.assert_close(seen, radii, rtol=5e-3, atol=1e-4)
     assert found.levels[0].right <= int((radii > radii.median()).sum()) + 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_keeper_evaluates_on_the_models_device(device):
+    model = torch.nn.Linear(1, 1).to(device)
+    keeper = sp.GoalKeeper(model, "maximize f1", S[:, None], Y.long(), device="cpu")
+    states = torch.get_rng_state(), torch.cuda.get_rng_state_all()
+    assert keeper.step().best
+    assert keeper.state_dict()["best"]["model"]["weight"].device.type == "cpu"
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert all(map(torch.equal, torch.cuda.get_rng_state_all(), states[1]))
+    rule = keeper.finish()
+    assert next(model.parameters()).device.type == device
+    with torch.no_grad():
+        logits = model(S[:, None].to(device)).squeeze(1)
+    assert sp.evaluate(rule, Y, logits.cpu()).value == pytest.approx(rule.value)

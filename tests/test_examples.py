@@ -12,6 +12,8 @@ import torch
 
 ROOT = pathlib.Path(__file__).parent.parent
 PLAIN = ["plain_loop.py", "fabric_loop.py", "accelerate_loop.py", "lightning_loop.py"]
+PLAIN += ["huggingface_loop.py", "skorch_loop.py"]
+NEEDS = {"huggingface_loop.py": "transformers", "skorch_loop.py": "skorch"}
 DAILY = ["plain_loop.py", "lightning_loop.py"]  # the others import as much again
 OWN = ["text_column.py", "images.py"]
 
@@ -69,6 +71,8 @@ def test_the_pictures_of_restorations(tmp_path):
     "script", [s if s in DAILY else pytest.param(s, marks=pytest.mark.slow) for s in PLAIN]
 )
 def test_a_script_runs(script):
+    if script in NEEDS:
+        pytest.importorskip(NEEDS[script])
     out = run(f"examples/{script}")
     value = re.search(r"(?:Recovered\(value=|recall )([0-9.]+)", out)
     assert value, out

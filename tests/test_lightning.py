@@ -18,11 +18,11 @@ GOAL = "maximize recall subject to precision >= 0.5"
 class Model(lightning.LightningModule):
     """A linear classifier."""
 
-    def __init__(self, accumulate=1, told=True):
+    def __init__(self, accumulate=1, told=True, guard=False):
         super().__init__()
         torch.manual_seed(0)
         self.linear = torch.nn.Linear(3, 1)
-        self.loss = sp.GoalLoss(GOAL, "costs", accumulate=accumulate)
+        self.loss = sp.GoalLoss(GOAL, "costs", accumulate=accumulate, guard=guard)
         self.told = told
 
     def training_step(self, batch, index):
@@ -65,11 +65,37 @@ def test_the_goal_is_logged_as_it_is():
     trainer = fit(model, callback)
     x, y = rows()
     with torch.no_grad():
-        scores = torch.sigmoid(model.linear(x).squeeze(1).double()).numpy()
-    rule = sp.tune(GOAL, y.numpy(), scores)
+        logits = model.linear(x).squeeze(1).double()
+    rule = sp.tune(GOAL, y.numpy(), logits.numpy())
     assert callback.rule.threshold == pytest.approx(rule.threshold)
-    assert float(trainer.callback_metrics["goal"]) == pytest.approx(rule.value)
-    assert float(trainer.callback_metrics["goal_feasible"]) == rule.feasible
+    assert callback.rule.task.score == "logit"
+    assert sp.evaluate(callback.rule, y, logits).value == pytest.approx(rule.value)
+    shown = trainer.callback_metrics
+    assert float(shown["goal"]) == pytest.approx(rule.value)
+    assert float(shown["goal_feasible"]) == rule.feasible
+    assert float(shown["goal_constraint_1"]) == pytest.approx(rule.held[0].value)
+
+
+def test_probabilities_where_the_task_declares_them():
+    callback = GoalCallback(GOAL, sp.Task.binary(score="probability"))
+    model = Model()
+    fit(model, callback)
+    x, y = rows()
+    with torch.no_grad():
+        logits = model.linear(x).squeeze(1).double() * 10
+    assert callback.rule.task.score == "probability"
+    assert callback.rule.decide(torch.sigmoid(logits)).shape == y.shape
+    with pytest.raises(sp.KindError, match=r"tuned on probabilities; pass sigmoid\(logits\)"):
+        callback.rule.decide(logits)
+
+
+def test_how_the_loss_stands_is_logged_too():
+    model = Model(guard=True)
+    shown = fit(model, GoalCallback(GOAL)).callback_metrics
+    status = model.loss.status()
+    assert float(shown["train_held"]) == status.held
+    assert float(shown["train_threshold"]) == pytest.approx(status.threshold)
+    assert float(shown["train_goal"]) == pytest.approx(status.objective.value)
 
 
 def test_another_accumulation_is_refused():

@@ -86,6 +86,12 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
             "Plain loops with defaults",
             "python -m benchmarks.stress; python -m benchmarks.stress record",
         ),
+        "stress-images": (
+            stress.images,
+            "Plain loops on images",
+            "python -m benchmarks.stress images --device cuda; "
+            "python -m benchmarks.stress record --out stress-images.jsonl",
+        ),
         "hostile": (
             targets.hostile,
             "Training under hostile conditions",

@@ -2,6 +2,11 @@
 
 Each setting (table, goal, batch, learning rate, network, seed) is run by every method and by
 cross-entropy. ``prepare`` first makes the tables' files; ``record`` keeps the figures of a run.
+
+``images [--device cuda] [--seeds N] [--jobs N] [--seconds S] --out FILE.jsonl`` runs the methods
+with a guard on one class of CIFAR-10 against the rest, and needs torch, numpy, scipy and
+scikit-learn alone. What the file holds already is not run again; no run goes on after S seconds.
+``record --out FILE.jsonl`` and ``report`` take files of either kind.
 """
 
 from __future__ import annotations
@@ -11,51 +16,108 @@ import json
 import multiprocessing
 import os
 import sys
+import time
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks.results.recording import PACKAGES, environment, record
-from benchmarks.stress import tables
+from benchmarks.stress import image_jobs, images, tables
 from benchmarks.stress.draws import GUARDED, METHODS, draw
-from benchmarks.stress.page import report
+from benchmarks.stress.residual import NORMS
 from benchmarks.stress.running import run
 
 DATA = Path(os.environ.get("SETPOINT_DATA", Path(__file__).parents[3] / "shared" / "data"))
+COMMAND = "python -m benchmarks.stress"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse, run, report; 1 where a target is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.stress", description=__doc__)
-    parser.add_argument(
-        "action", nargs="?", default="run", choices=("run", "prepare", "report", "record")
+    """Parse, run, report; 1 where a run of images failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.stress",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    actions = ("run", "images", "prepare", "report", "record")
+    parser.add_argument("action", nargs="?", default="run", choices=actions)
     parser.add_argument("--settings", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--methods", default=",".join((*METHODS, *GUARDED)))
-    parser.add_argument("--out", type=Path, default=Path("stress.jsonl"))
+    parser.add_argument("--methods", help="separated by commas; of images, the guarded ones")
+    parser.add_argument("--out", type=Path, help="stress.jsonl, or stress-images.jsonl")
+    parser.add_argument("--device", default="cpu", help="of images")
+    parser.add_argument("--seeds", type=int, default=5, help="of images")
+    parser.add_argument("--epochs", type=int, default=images.EPOCHS, help="of images")
+    parser.add_argument("--norm", choices=NORMS, default="batch", help="of the network of images")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="of images: at most")
     options = parser.parse_args(arguments)
+    _complete(options, parser)
     if options.action == "prepare":
         tables.prepare(DATA)
         return 0
+    if options.action == "images":
+        return _images(options, parser)
     if options.action == "run":
         _run(options)
-    lines = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
+    if not options.out.is_file():
+        parser.error(f"there is no file {options.out}: name the file of a run by --out")
+    lines = image_jobs.lines_of(options.out)
     records = [line for line in lines if "number" in line]
     if options.action == "record":
-        made_in = next(line["environment"] for line in lines if "environment" in line)
-        runs = [_short(r) for r in records]
-        record("stress", "python -m benchmarks.stress", runs, made_in=made_in)
+        _record(lines, records)
+    # here, as the machine that runs the images may have no rich
+    from rich.console import Console
+
+    from benchmarks.stress.page import report
+
     return report(Console(width=120), records)
+
+
+def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """The file and the methods where they are not named; an error where a method is unknown."""
+    of_images = options.action == "images"
+    options.out = options.out or Path("stress-images.jsonl" if of_images else "stress.jsonl")
+    if options.methods is None:
+        options.methods = GUARDED if of_images else (*METHODS, *GUARDED)
+        return
+    options.methods = tuple(options.methods.split(","))
+    for name in options.methods:
+        if name not in (*METHODS, *GUARDED):
+            parser.error(f"no method {name!r}: choose from {', '.join((*METHODS, *GUARDED))}")
+
+
+def _images(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    until = time.time() + options.seconds
+    pace = images.Pace(DATA, options.device, options.epochs, options.norm, until)
+    try:
+        failed = image_jobs.run_all(options.out, options.seeds, options.methods, pace, options.jobs)
+    except ValueError as error:
+        parser.error(str(error))
+    return int(failed > 0)
+
+
+def _record(lines: list[dict], records: list[dict]) -> None:
+    """Keep the figures under the name of their kind: runs of images have a share of positives."""
+    about = dict(next(line for line in lines if "environment" in line))
+    made_in, runs = about.pop("environment"), [_short(r) for r in records]
+    if any("share" in r for r in records):
+        order = ("cross-entropy", *METHODS, *GUARDED)  # they end in any
+        runs.sort(key=lambda r: (r["number"], order.index(r["method"])))
+        record(
+            "stress-images",
+            f"{COMMAND} images --norm {about['norm']}",
+            runs,
+            made_in=made_in,
+            **about,
+        )
+    else:
+        record("stress", COMMAND, runs, made_in=made_in)
 
 
 def _short(one: dict) -> dict:
     """A record without what nobody reads again; a setting's fields stand beside cross-entropy."""
     unread = ["auroc_plain", "finite", "own_train", "decided", "said_held", "seconds"]
-    unread += ["auroc", "bounded"]
+    unread += ["auroc", "bounded", "steps"]
     if one["method"] != "cross-entropy":
-        unread += ["table", "aim", "batch", "rate", "network", "seed"]
+        unread += ["table", "aim", "batch", "rate", "network", "seed", "share"]
     return {
         key: round(value, 4) if isinstance(value, float) else value
         for key, value in one.items()
@@ -69,11 +131,10 @@ def _run(options: argparse.Namespace) -> None:
         lines = options.out.read_text("utf-8").splitlines()
         done = {json.loads(line).get("number") for line in lines}
     settings = [s for s in draw(options.settings, options.seed) if s.number not in done]
-    methods = tuple(options.methods.split(","))
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.jobs) as pool, options.out.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"environment": environment(PACKAGES)}) + "\n")
-        jobs = [pool.apply_async(run, (setting, methods)) for setting in settings]
+        jobs = [pool.apply_async(run, (setting, options.methods)) for setting in settings]
         for count, job in enumerate(jobs, 1):
             file.write("".join(json.dumps(record) + "\n" for record in job.get()))
             file.flush()

@@ -35,7 +35,11 @@ class Aim:
 
 def aims(table: str) -> dict[str, Aim]:
     """The four goals on a table."""
-    p0 = FLOORS[table]
+    return aims_with(FLOORS[table])
+
+
+def aims_with(p0: float) -> dict[str, Aim]:
+    """The four goals with a floor of precision."""
     every = (
         Aim("f1", "maximize f1", "f1"),
         Aim("floor", f"maximize recall subject to precision >= {p0}", "recall", "precision", p0, 5),

@@ -59,8 +59,7 @@ def scored(model: nn.Module, table: Table) -> Scored:
 
 def own_threshold(loss: Any) -> float:
     """The threshold of the logit that the loss says it decides by; 0 where it says none."""
-    recovered = loss.recover()
-    return float(recovered.thresholds[0]) if len(recovered.thresholds) == 1 else 0.0
+    return loss.threshold
 
 
 def run(setting: Setting, methods: tuple[str, ...] = METHODS, steps: int | None = None) -> list:

@@ -97,6 +97,7 @@ __all__ += metrics.__all__
 #: what needs torch: name -> module, loaded when it is first asked for
 _LATE = {
     "GoalLoss": "setpoint.losses",
+    "GoalKeeper": "setpoint.validation",
     "METHODS": "setpoint.methods",
     "SURROGATES": "setpoint.surrogates",
     "methods": "setpoint.methods",

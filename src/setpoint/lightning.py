@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint._core.errors import DataError, KindError
-from setpoint.decisions import DecisionRule, tune
+from setpoint._core.errors import DataError
+from setpoint.decisions import DecisionRule
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
+from setpoint.losses import GoalLoss
 from setpoint.training.running_loss import RunningLoss
-from setpoint.training.scored_rows import in_task_labels
+from setpoint.training.scored_rows import in_group_values, scored
+from setpoint.validation import LossReport, check_accumulation, goal_figures, tuned_rule
 
 try:
     from lightning.pytorch.callbacks import Callback
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 class GoalCallback(Callback):
     """Tunes the goal's rule on the validation rows after every epoch, exactly, and logs it.
 
-    Logged are ``goal`` (the objective at the best operating point, or a value below every feasible
-    one where there is none) and ``goal_feasible``; ``EarlyStopping("goal", mode="max")`` and
+    Logged are the figures of :func:`setpoint.validation.goal_figures`: ``goal`` (the objective at
+    the best operating point, or a value below every feasible one where there is none),
+    ``goal_feasible`` and the constraints; ``EarlyStopping("goal", mode="max")`` and
     ``ModelCheckpoint(monitor="goal", mode="max")`` work with them. For goals that minimize,
-    ``mode="min"``.
+    ``mode="min"``. Of a ``GoalLoss`` in the module also how the goal stands on the rows it saw last
+    (``train_goal``, ``train_held``, …); its lasting alarms go to the logger "setpoint", once.
 
     ``validation_step`` returns a mapping with "logits" and "target", and perhaps "weight" and
     "group". At the start of training the loss's ``accumulate`` is compared with the trainer's.
@@ -48,7 +51,8 @@ class GoalCallback(Callback):
     Attributes
     ----------
     rule : DecisionRule or None
-        Of the last validation epoch, on probabilities.
+        Of the last validation epoch, for logits: ``rule.decide(logits)``. For probabilities, where
+        the task declares them, ``Task.binary(score="probability")``.
     """
 
     def __init__(self, goal: Goal | Expression | str, task: Task | str | None = None) -> None:
@@ -56,16 +60,16 @@ class GoalCallback(Callback):
         self.task = Task.make(task)
         self.rule: DecisionRule | None = None
         self._rows: list[dict[str, Tensor]] = []
+        self._report = LossReport(None)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse a loss that is told another number of parts than the trainer makes."""
         parts = int(trainer.accumulate_grad_batches)
         for name, module in pl_module.named_modules():
-            if isinstance(module, RunningLoss) and module.memory and module.accumulate != parts:
-                raise KindError(
-                    f"the trainer accumulates {parts} batches and {name or 'the loss'} was made "
-                    f"with accumulate={module.accumulate}: say GoalLoss(…, accumulate={parts})"
-                )
+            if isinstance(module, RunningLoss):
+                check_accumulation(module, parts, name or "the loss")
+        losses = (module for module in pl_module.modules() if isinstance(module, GoalLoss))
+        self._report = LossReport(next(losses, None))
 
     def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forget the rows of the last epoch."""
@@ -98,35 +102,24 @@ class GoalCallback(Callback):
             name: torch.cat([_gathered(pl_module, batch[name]) for batch in self._rows])
             for name in self._rows[0]
         }
-        logits = rows["logits"].double().cpu()
-        if self.task.kind == "multiclass":
-            scores = torch.softmax(logits, 1)
-        else:
-            scores = torch.sigmoid(logits.squeeze(-1) if self.task.kind == "binary" else logits)
-        weight = rows.get("weight")
-        self.rule = tune(
-            self.goal,
-            in_task_labels(rows["target"].cpu(), self.task),
-            scores.numpy(),
-            sample_weight=None if weight is None else weight.cpu().numpy(),
-            group=self._groups(rows) or None,
-            task=self.task,
+        group = {
+            name: rows[f"group {name}" if f"group {name}" in rows else "group"]
+            for name, _ in self.task.groups
+            if f"group {name}" in rows or "group" in rows
+        }
+        columns = scored(
+            self.task,
+            rows["logits"].cpu(),
+            rows["target"].cpu(),
+            rows.get("weight"),
+            in_group_values(group, self.task),
+            "probability" if self.task.score == "probability" else "logit",
         )
-        value = float("nan") if self.rule.value is None else self.rule.value
-        low, high = self.goal.objective.interval()
-        worst = low - 1 if self.goal.sign > 0 else high + 1
-        shown = value if self.rule.feasible else worst
-        pl_module.log("goal", shown, prog_bar=True)
-        pl_module.log("goal_feasible", float(self.rule.feasible))
-
-    def _groups(self, rows: dict[str, Tensor]) -> dict[str, np.ndarray]:
-        """The group columns of the task, their codes read as the values declared for them."""
-        columns = {}
-        for name, values in self.task.groups:
-            codes = rows.get(f"group {name}", rows.get("group"))
-            if codes is not None:
-                columns[name] = np.array(values)[codes.cpu().numpy()]
-        return columns
+        self.rule = tuned_rule(self.goal, columns)
+        for name, value in goal_figures(self.rule).items():
+            pl_module.log(name, value, prog_bar=name == "goal")
+        for name, value in self._report.figures().items():
+            pl_module.log(name, value)
 
 
 def _gathered(pl_module: LightningModule, rows: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from setpoint._core.errors import KindError
 from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
-from setpoint.methods import Method, Recovered, method
+from setpoint.methods import Method, Recovered, method, method_for
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
 from setpoint.methods.guard.loss_status import LossStatus
@@ -27,8 +27,9 @@ class GoalLoss(RunningLoss):
     ----------
     goal : Goal, str or Expression
     method : str or Method
-        "soft-set", "costs", "cross-entropy", "pairwise", "implicit", "lagrangian", "exact" or
-        "errors"; or one made with options.
+        "auto": "costs" for decisions, "pairwise" for areas under a curve, "implicit" for the other
+        goals on a ranking, "errors" for regression. Or "soft-set", "costs", "cross-entropy",
+        "pairwise", "implicit", "lagrangian", "exact" or "errors"; or one made with options.
     task : Task or str, optional
         Binary by default. Multiclass and multilabel tasks say their classes:
         ``Task.multiclass(range(5))``; group columns their values: ``Task.binary(groups=…)``.
@@ -40,9 +41,10 @@ class GoalLoss(RunningLoss):
     warmup : int
         Steps of cross-entropy alone at the start.
     guard : bool
-        Start on evidence, keep an anchor of cross-entropy, bound every step, and follow the
-        operating point of the recent rows (:mod:`setpoint.methods.guard.guarded_program`). A step
-        takes about a quarter longer. Of no effect with ``memory=0``, on rankings and regression.
+        Start with cross-entropy until each class has been seen, keep a share of it, bound every
+        step, and act at the threshold that the recent rows ask for
+        (:mod:`setpoint.methods.guard.guarded_program`). False trains as the method was published.
+        Of no effect with ``memory=0``, and on rankings and regression.
     process_group : optional
         See :class:`torch.distributed.ProcessGroup`; the default group otherwise.
     **options
@@ -67,23 +69,27 @@ class GoalLoss(RunningLoss):
     def __init__(
         self,
         goal: Goal | Expression | str,
-        method: str | Method = "soft-set",
+        method: str | Method = "auto",
         *,
         task: Task | str | None = None,
         accumulate: int = 1,
         memory: float = 8192,
         warmup: int = 1,
-        guard: bool = False,
+        guard: bool = True,
         process_group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
         self.goal = Goal.of(goal)
         self.task = Task.make(task)
-        self.method = _method(method, **options)
+        self.method = (
+            method_for(self.goal, self.task, **options)
+            if isinstance(method, str) and method == "auto"
+            else _method(method, **options)
+        )
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
-            program = guarded(program, self.goal, self.task)
+            program = guarded(program, self.goal, self.task, int(accumulate))
         super().__init__(
             program,
             memory=memory,
@@ -100,7 +106,7 @@ class GoalLoss(RunningLoss):
         decisions at 0 do not yet. For a rule on rows of your own choice see :meth:`rule`.
         """
         if isinstance(self.program, GuardedProgram) and self.program.judge is not None:
-            return float(self.program.threshold)
+            return self.program.decided_at(alone=self._exchange() is None)
         thresholds = self.recover().thresholds
         return float(thresholds[0]) if len(thresholds) == 1 else 0.0
 
@@ -116,7 +122,7 @@ class GoalLoss(RunningLoss):
         Examples
         --------
         >>> import torch, setpoint as sp
-        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9", guard=True)
+        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9")
         >>> loss.status().rows
         0
         """
@@ -125,7 +131,7 @@ class GoalLoss(RunningLoss):
                 f'"{self.goal}" with {self.method.name} keeps no window of recent rows; '
                 "evaluate the goal on validation rows: sp.tune(goal, y, scores)"
             )
-        return self.program.status(int(self.steps))
+        return self.program.status(int(self.steps), alone=self._exchange() is None)
 
     def rule(self, target: Any, logits: Any, *, weight: Any = None) -> DecisionRule:
         """The goal's decision rule on rows of your choice, for logits: ``rule.decide(logits)``.

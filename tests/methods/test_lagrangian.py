@@ -13,6 +13,12 @@ from setpoint.goals import Goal, Task
 from setpoint.losses import GoalLoss
 from setpoint.methods import Lagrangian
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, guard=False, **options)
+
+
 HELD = "maximize recall subject to precision >= 0.8"
 DUALS = ["additive", "external", "swap"]
 
@@ -25,7 +31,7 @@ def rows(n=400, seed=0, share=0.3):
 
 def own_totals(goal, task=None, **options):
     """A loss in double precision that prices each batch at its own totals, from the first on."""
-    return GoalLoss(goal, "lagrangian", task=task, memory=0, warmup=0, **options).double()
+    return bare(goal, "lagrangian", task=task, memory=0, warmup=0, **options).double()
 
 
 # --- rates by the names that others give them ----------------------------------------------------
@@ -120,7 +126,7 @@ def test_every_curve_and_point_is_trained_with_thresholds_of_its_own(name):
     z, y = rows(200)
     exact = sp.metric(text)(y.numpy(), z.numpy())
     assert exact == pytest.approx(value(y.numpy(), z.numpy()))
-    loss = GoalLoss(f"maximize {text}", "lagrangian", memory=500, dual="swap").double()
+    loss = bare(f"maximize {text}", "lagrangian", memory=500, dual="swap").double()
     leaf = z.clone().requires_grad_()
     for _ in range(800):  # the scores stay: only thresholds and multipliers move
         shown = loss(leaf, y)
@@ -278,7 +284,7 @@ def test_a_run_is_taken_up_where_it_was_left():
     batches = [rows(64, seed) for seed in range(20)]
 
     def made():
-        return GoalLoss("maximize auroc(max_fpr=0.3)", "lagrangian", points=4, memory=300).double()
+        return bare("maximize auroc(max_fpr=0.3)", "lagrangian", points=4, memory=300).double()
 
     whole, half, rest = made(), made(), made()
     for z, y in batches:
@@ -295,7 +301,7 @@ def test_a_run_is_taken_up_where_it_was_left():
 
 def test_evaluation_moves_nothing():
     z, y = rows()
-    loss = GoalLoss("maximize auroc", "lagrangian", points=3).double()
+    loss = bare("maximize auroc", "lagrangian", points=3).double()
     for _ in range(3):
         loss(z, y)
     before = copy.deepcopy(loss.state_dict())
@@ -354,8 +360,8 @@ def test_recall_under_a_floor_on_precision_against_brute_force(dual):
     turns = torch.arange(360) * torch.pi / 180
     every = x @ torch.stack([turns.cos(), turns.sin()])
     best = max(best_recall(z, y, 0.8) for z in every.T)
-    plain = best_recall(trained(GoalLoss("maximize f1", "cross-entropy"), x, y), y, 0.8)
-    z = trained(GoalLoss(HELD, "lagrangian", memory=2000, dual=dual), x, y)
+    plain = best_recall(trained(bare("maximize f1", "cross-entropy"), x, y), y, 0.8)
+    z = trained(bare(HELD, "lagrangian", memory=2000, dual=dual), x, y)
     recall, precision = (float(m(y.numpy(), (z >= 0).numpy())) for m in (sp.recall, sp.precision))
     assert precision >= 0.77
     assert recall >= best - 0.04
@@ -376,10 +382,8 @@ def test_a_gap_between_groups_is_closed():
         gap = abs(float(decided[group == 0].mean() - decided[group == 1].mean()))
         return float((decided == y).double().mean()), gap
 
-    accuracy, gap = judged(
-        trained(GoalLoss(goal, "lagrangian", task=task, memory=2000), x, y, group)
-    )
-    plain, wide = judged(trained(GoalLoss("maximize accuracy", "cross-entropy"), x, y))
+    accuracy, gap = judged(trained(bare(goal, "lagrangian", task=task, memory=2000), x, y, group))
+    plain, wide = judged(trained(bare("maximize accuracy", "cross-entropy"), x, y))
     assert wide > 0.1
     assert gap <= 0.07
     assert accuracy >= plain - 0.05
@@ -389,9 +393,9 @@ def test_a_curve_is_trained_where_it_is_asked_for():
     x, y = data(3000)
     goal = "auprc(min_recall=0.9)"
     curve = sp.metric(goal)
-    loss = GoalLoss(f"maximize {goal}", "lagrangian", points=4, memory=2000)
+    loss = bare(f"maximize {goal}", "lagrangian", points=4, memory=2000)
     z = trained(loss, x, y)
-    plain = trained(GoalLoss("maximize f1", "cross-entropy"), x, y)
+    plain = trained(bare("maximize f1", "cross-entropy"), x, y)
     assert curve(y.numpy(), z.numpy()) > curve(y.numpy(), plain.numpy()) + 0.01
     assert loss.recover().value == pytest.approx(curve(y.numpy(), z.numpy()), abs=0.05)
 

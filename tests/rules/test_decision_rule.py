@@ -185,3 +185,51 @@ def test_of_tied_scores_a_top_k_rule_takes_the_first_rows():
     rule = sp.tune("maximize precision_at_k(2)", y, scores)
     assert rule.decide(scores).tolist() == [True, True, False, False, False]
     assert rule.value == sp.precision_at_k(2)(y, scores)
+
+
+# --- the kind of scores ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("goal", "task", "y", "way"),
+    [
+        ("maximize f1", sp.Task.binary(score="probability"), [0, 1, 1], "sigmoid"),
+        (
+            "maximize accuracy",
+            sp.Task.multiclass(range(2), score="probability"),
+            [0, 1, 1],
+            "softmax",
+        ),
+        (
+            "maximize micro(f1)",
+            sp.Task.multilabel(range(2), score="probability"),
+            [[0, 1], [1, 0], [1, 1]],
+            "sigmoid",
+        ),
+    ],
+)
+def test_a_rule_of_probabilities_refuses_logits(goal, task, y, way):
+    p = np.array([[0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
+    p = p[:, 0] if task.kind == "binary" else p
+    rule = sp.tune(goal, y, p, task=task)
+    again = sp.DecisionRule.from_json(rule.to_json())
+    logits = np.log(p / (1 - p))
+    name = task.kind
+    for use in (
+        again.decide,
+        lambda z: sp.evaluate(again, y, z),
+        lambda z: sp.certify(goal, again, y, z),
+    ):
+        with pytest.raises(sp.KindError) as caught:
+            use(logits)
+        said = str(caught.value)
+        assert f"scores hold {logits[logits < 0].ravel()[0]:.6g}" in said
+        assert f"pass {way}(logits), or tune again on logits" in said
+        assert f'(task=Task.{name}(…, score="logit"))' in said
+    assert again.decide(p).shape == rule.decide(p).shape
+
+
+def test_a_rule_of_logits_cannot_tell_and_says_nothing():
+    for score in ("logit", "raw"):
+        rule = sp.tune("maximize f1", [0, 1, 1], [-2.0, 1, 3], task=sp.Task.binary(score=score))
+        assert rule.decide([0.1, 0.9]).tolist() == [False, False]

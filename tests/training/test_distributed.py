@@ -30,6 +30,12 @@ from setpoint.methods import (
     SoftSet,
 )
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, **{"guard": False, **options})
+
+
 STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
 WORLDS = (1, 2, 3)
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
@@ -53,6 +59,10 @@ LOSSES = {
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),
     "implicit shifts": ("maximize macro(f1)", Implicit(every=10), CLASSES, {}),
     "auroc": ("maximize auroc", Pairwise(cross_entropy=0.1), None, {}),
+    "guarded costs": (HELD, Costs(), None, {"guard": True}),
+    "guarded soft-set": (HELD, SoftSet(), None, {"guard": True}),
+    "guarded implicit": (HELD, Implicit(every=3), None, {"guard": True}),
+    "guarded macro f1": ("maximize macro(f1)", Costs(), CLASSES, {"guard": True}),
 }
 NAIVE = "soft f1 at its own totals"
 
@@ -81,7 +91,7 @@ def trained(name, rank, world, group=None, wrap=None):
     goal, method, task, options = LOSSES[name]
     model = network(task)
     wrapped = wrap(model) if wrap else model
-    loss = GoalLoss(goal, method, task=task, process_group=group, **options).double()
+    loss = bare(goal, method, task=task, process_group=group, **options).double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(STEPS):
         x, target, weight = (t[rank :: max(world, 1)] for t in global_batch(task, step))

@@ -27,6 +27,12 @@ from setpoint.methods import (
 )
 from setpoint.surrogates import Annealed
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, guard=False, **options)
+
+
 K = 3
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
 GROUPS = Task.binary(groups={"g": ["x", "y"]})
@@ -94,7 +100,7 @@ every = pytest.mark.parametrize("name", ALL)
 
 def made(name, **options):
     goal, method, task = ALL[name]
-    return GoalLoss(goal, method, task=task, **options).double()
+    return bare(goal, method, task=task, **options).double()
 
 
 def batch(name, seed, n=40):
@@ -212,7 +218,7 @@ def test_small_batches_are_unbiased_with_running_totals_and_not_without():
     logits = (x @ line).detach()
     angles = {}
     for memory in (8192, 0):
-        loss = GoalLoss("maximize f1", SoftSet(cross_entropy=0.0), memory=memory, warmup=0).double()
+        loss = bare("maximize f1", SoftSet(cross_entropy=0.0), memory=memory, warmup=0).double()
         loss(logits, y)  # the totals are full when the epoch begins
         mean = torch.zeros(7, dtype=torch.float64)
         for index in torch.randperm(12_000, generator=rng).split(16):
@@ -342,7 +348,7 @@ def test_a_copy_goes_on_exactly_where_the_original_was(name, accumulate, how):
 )
 def test_no_cast_narrows_what_the_loss_remembers(name, cast):
     goal, method, task = ALL[name]
-    loss = GoalLoss(goal, method, task=task)
+    loss = bare(goal, method, task=task)
     for i in range(3):
         logits, target, more = batch(name, i)
         loss(logits.float(), target, weight=1e4 * weights(i).float(), **more)
@@ -365,7 +371,7 @@ def test_no_cast_narrows_what_the_loss_remembers(name, cast):
     [lambda x: x.double(), lambda x: x.to(torch.float64), lambda x: x.to("cpu", torch.float64)],
 )
 def test_double_is_double(cast):
-    loss = cast(GoalLoss("maximize recall subject to precision >= 0.8", "costs"))
+    loss = cast(bare("maximize recall subject to precision >= 0.8", "costs"))
     for value in (loss.totals, loss.prices, loss.multipliers):
         assert value.dtype == torch.float64
     assert loss.float().totals.dtype == torch.float32
@@ -374,7 +380,7 @@ def test_double_is_double(cast):
 def test_float32_and_float64_agree():
     for name in ("soft f1", "soft f1, grid", "costs constrained", "soft macro f1", "balanced"):
         goal, method, task = ALL[name]
-        narrow, wide = GoalLoss(goal, method, task=task), made(name)
+        narrow, wide = bare(goal, method, task=task), made(name)
         for i in range(5):
             logits, target, more = batch(name, i)
             a = called(narrow, logits.float(), target, **more)
@@ -383,7 +389,7 @@ def test_float32_and_float64_agree():
 
 
 def test_a_loss_in_a_model_is_saved_and_moved_with_it():
-    model = torch.nn.ModuleDict({"line": torch.nn.Linear(2, 1), "loss": GoalLoss("maximize f1")})
+    model = torch.nn.ModuleDict({"line": torch.nn.Linear(2, 1), "loss": bare("maximize f1")})
     assert "loss.totals" in model.state_dict()
     assert not list(model["loss"].parameters())
     model.double()
@@ -601,7 +607,7 @@ def test_rows_are_forgotten_at_the_rate_that_is_said():
     ],
 )
 def test_multipliers_rise_while_a_constraint_is_broken_and_fall_otherwise(goal, broken):
-    loss = GoalLoss(goal, "costs", memory=60).double()
+    loss = bare(goal, "costs", memory=60).double()
     target = (torch.arange(60) % 3 == 0).long()
     bad = torch.full((60,), broken, dtype=torch.float64)
     good = torch.where(target == 1, 5.0, -5.0).double()
@@ -623,7 +629,7 @@ def test_the_multiplier_of_an_equation_goes_both_ways():
     target = (torch.arange(60) % 3 == 0).long()
     ends = []
     for logit in (3.0, -3.0):
-        loss = GoalLoss(
+        loss = bare(
             "maximize f1 subject to positive_rate == 0.3", Costs(multipliers=[0.0]), memory=60
         ).double()
         for _ in range(5):
@@ -634,7 +640,7 @@ def test_the_multiplier_of_an_equation_goes_both_ways():
 
 def test_the_growth_of_a_multiplier_is_the_one_documented():
     """exp(rate · violation) while the running totals are renewed once."""
-    loss = GoalLoss(
+    loss = bare(
         "maximize recall subject to fpr <= 0.1", Costs(rate=0.5), memory=6000, warmup=0
     ).double()
     target = (torch.arange(60) % 3 == 0).long()
@@ -648,7 +654,7 @@ def test_the_growth_of_a_multiplier_is_the_one_documented():
 
 
 def test_the_penalty_grows_where_a_constraint_is_broken_and_up_to_its_bound():
-    loss = GoalLoss(
+    loss = bare(
         "maximize recall subject to precision >= 0.8", SoftSet(penalty=3.0, rate=2.0), memory=60
     ).double()
     target = (torch.arange(60) % 3 == 0).long()
@@ -671,7 +677,7 @@ def test_the_penalty_grows_where_a_constraint_is_broken_and_up_to_its_bound():
 @pytest.mark.parametrize(("bound", "logit"), [(0.9, -2.0), (0.1, 2.0)])
 def test_an_equation_gets_dearer_on_either_side(bound, logit):
     goal = f"maximize accuracy subject to positive_rate == {bound}"
-    loss = GoalLoss(goal, SoftSet(rate=2.0), memory=60)
+    loss = bare(goal, SoftSet(rate=2.0), memory=60)
     target = (torch.arange(60) % 3 == 0).long()
     for _ in range(20):
         loss(torch.full((60,), logit), target)
@@ -703,7 +709,7 @@ def test_recover_reads_the_goal_at_the_totals():
     soft(logits, target)
     member = SoftSet().surrogate.value(torch.sigmoid(logits))
     assert soft.recover().value == pytest.approx(sp.f1.soft(target, member).item())
-    cost = GoalLoss("minimize cost(fp=1, fn=10)", "costs").double()
+    cost = bare("minimize cost(fp=1, fn=10)", "costs").double()
     cost(logits, target)
     expected = sp.cost(fp=1, fn=10)(target.numpy(), decided.numpy())
     assert cost.recover().value == pytest.approx(expected)
@@ -723,7 +729,7 @@ def test_recover_of_a_batch_in_parts_and_weights():
 def test_recover_tells_excess_and_multiplier_of_each_constraint():
     logits, target, _ = batch("costs constrained", 0, n=200)
     decided = (logits >= 0).long()
-    loss = GoalLoss(
+    loss = bare(
         "maximize accuracy subject to precision >= 0.8, fpr <= 0.9", Costs(multipliers=[2.0, 3.0])
     ).double()
     loss(logits, target)
@@ -739,7 +745,7 @@ def test_recover_tells_excess_and_multiplier_of_each_constraint():
 
 
 def test_the_loss_prints_goal_and_method():
-    text = repr(GoalLoss("maximize f1", "costs"))
+    text = repr(bare("maximize f1", "costs"))
     assert "maximize f1" in text
     assert "Costs" in text
 
@@ -763,20 +769,18 @@ def rare(i):
 
 def test_batches_without_positives_are_said_once(caplog):
     for method in ("soft-set", "costs"):
-        (text,) = notices(caplog, GoalLoss("maximize f1", method), rare)
+        (text,) = notices(caplog, bare("maximize f1", method), rare)
         assert "90%" in text
         assert "class" in text
 
 
 def test_pairs_without_a_pair_are_said_once(caplog):
-    (text,) = notices(caplog, GoalLoss("maximize auroc", "pairwise"), rare)
+    (text,) = notices(caplog, bare("maximize auroc", "pairwise"), rare)
     assert "one class only" in text
 
 
 def test_accuracy_under_imbalance_is_said_once(caplog):
-    (text,) = notices(
-        caplog, GoalLoss("maximize accuracy"), lambda i: (torch.arange(32) < 1).long()
-    )
+    (text,) = notices(caplog, bare("maximize accuracy"), lambda i: (torch.arange(32) < 1).long())
     assert "accuracy" in text
     assert "3.1%" in text
 
@@ -786,12 +790,12 @@ def test_accuracy_under_imbalance_is_said_once(caplog):
     ["maximize f1", "maximize accuracy subject to recall >= 0.8", "maximize balanced_accuracy"],
 )
 def test_nothing_is_said_where_there_is_nothing_to_say(caplog, goal):
-    found = notices(caplog, GoalLoss(goal, "costs"), lambda i: (torch.arange(32) < 2).long())
+    found = notices(caplog, bare(goal, "costs"), lambda i: (torch.arange(32) < 2).long())
     assert found == []
 
 
 def test_the_library_is_silent_by_default_on_balanced_batches(caplog):
-    assert notices(caplog, GoalLoss("maximize accuracy"), lambda i: torch.arange(16) % 2) == []
+    assert notices(caplog, bare("maximize accuracy"), lambda i: torch.arange(16) % 2) == []
 
 
 # --- wrong input ---------------------------------------------------------------------------------
@@ -856,7 +860,7 @@ def test_wrong_input_is_a_sentence(task, logits, target, more, error, words):
         goal = "maximize f1"
     else:
         goal = 'maximize f1 subject to gap(recall, by="g") <= 0.1'
-    loss = GoalLoss(goal, task=task)
+    loss = bare(goal, task=task)
     before = buffers(loss)
     with pytest.raises(error, match=words) as raised:
         loss(logits, target, **more)
@@ -886,7 +890,7 @@ def test_wrong_input_is_a_sentence(task, logits, target, more, error, words):
 )
 def test_odd_options_are_sentences(options):
     with pytest.raises(KindError, match="|".join(options)) as error:
-        GoalLoss("maximize f1", **options)
+        bare("maximize f1", **options)
     assert len(str(error.value).split()) >= 4
 
 
@@ -896,7 +900,7 @@ def test_odd_options_are_sentences(options):
 @every
 def test_autocast_changes_nothing_but_the_logits(name):
     goal, method, task = ALL[name]
-    inside, outside = (GoalLoss(goal, method, task=task) for _ in range(2))
+    inside, outside = (bare(goal, method, task=task) for _ in range(2))
     for i in range(4):
         logits, target, more = batch(name, i)
         logits = logits.bfloat16()
@@ -916,7 +920,7 @@ def test_a_model_under_autocast_learns():
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    loss = GoalLoss("maximize f1")
+    loss = bare("maximize f1")
     scores = []
     for _ in range(40):
         optimizer.zero_grad()
@@ -934,7 +938,7 @@ def test_a_model_under_autocast_learns():
 def test_backward_scales_like_any_loss():
     """A gradient scaler multiplies the loss; the gradient follows."""
     for dtype in (torch.float64, torch.float32, torch.float16):
-        loss = GoalLoss("maximize f1")
+        loss = bare("maximize f1")
         logits, target, _ = batch("soft f1", 0)
         for _ in range(2):
             leaf = logits.to(dtype).requires_grad_()

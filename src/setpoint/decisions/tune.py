@@ -52,7 +52,8 @@ def tune(
     y_true : array-like
         Labels (n,), or a 0/1 matrix for multilabel.
     scores : array-like
-        (n,), or (n, K) for multiclass and multilabel.
+        (n,), or (n, K) for multiclass and multilabel. What they are is declared, never guessed:
+        with ``task=Task.binary(score="probability")`` the rule refuses logits later on.
     sample_weight, query : array-like of shape (n,), optional
     group : array-like or mapping of array-likes, optional
     task : Task or str, optional

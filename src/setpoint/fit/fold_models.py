@@ -26,8 +26,8 @@ from setpoint._core.files import read_json, write_bytes, write_text
 from setpoint.fit.scikit_members import Classifier, classifier_scores
 from setpoint.goals import Task
 from setpoint.training.checkpoint import load_state, save_state
-from setpoint.training.loop import evaluate_outputs
 from setpoint.training.networks import linear, mlp
+from setpoint.training.validation_rows import evaluate_outputs
 
 # Classifiers of scikit-learn as bytes, read back only if all their types are vouched for.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import GoalError, KindError
 from setpoint._core.options import choice
 from setpoint._core.words import did_you_mean, listing
+from setpoint.goals import Goal, Task
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.exact.exact import Exact
@@ -48,6 +49,20 @@ def method(x: Any, **options: Any) -> Method:
             hint = did_you_mean(name, options_of, otherwise)
             raise KindError(f'method="{x}" has no option "{name}": {hint}')
     return METHODS[name_of_method](**options)
+
+
+#: tried in turn where no method is named; of those for decisions "costs" is the simplest that
+#: collapses least (docs/results.md, "Plain loops with defaults")
+SAFEST = ("costs", "pairwise", "implicit", "errors")
+
+
+def method_for(goal: Goal, task: Task, **options: Any) -> Method:
+    """The method that a goal is trained with where none is named."""
+    for name in SAFEST:
+        if METHODS[name]().accepts(goal, task):
+            return method(name, **options)
+    why = METHODS[SAFEST[0]]().refusal(goal, task)
+    raise GoalError(f"no method trains on this goal as it stands: {why}")
 
 
 def trains_real_targets(x: Any) -> bool:

@@ -107,7 +107,7 @@ class Abstention(Rule):
 
     def abstains(self, scores: Any) -> Array:
         """True for each row on which nothing is decided."""
-        return self.split(take_scores(self.task, scores))[1]
+        return self.split(take_scores(self.task, scores, tuned=True))[1]
 
 
 @final

@@ -136,7 +136,9 @@ class DecisionRule:
         Parameters
         ----------
         scores : array-like
-            (n,), or (n, K) for multiclass and multilabel, of the kind the rule was tuned on.
+            (n,), or (n, K) for multiclass and multilabel, of the kind the rule was tuned on, which
+            is its ``task.score``. A rule tuned on probabilities refuses values outside [0, 1]; one
+            tuned on logits or raw scores cannot tell probabilities from them.
         group : array-like or mapping, optional
             Only where the rule has one threshold per group.
         query : array-like, optional
@@ -380,5 +382,6 @@ def applied(
         group=group,
         query=query,
         positives=positives,
+        tuned=True,
     )
     return point.decided_columns(columns.on_host())

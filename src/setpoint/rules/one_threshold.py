@@ -178,14 +178,14 @@ def _column(values: Any, defined: Any, size: int) -> tuple[float | None, ...]:
 def quick_point(goal: Goal, columns: Columns) -> Point:
     """What the goal reads on scores.
 
-    At the best threshold of a binary task, by argmax of a multiclass one, at ½ of a multilabel one;
-    a goal on scores alone as it is.
+    At the best threshold of a binary task, by argmax of a multiclass one, at ½ of a multilabel one
+    (0 of logits); a goal on scores alone as it is.
 
     Parameters
     ----------
     goal : Goal
     columns : Columns
-        With scores, on the host; of a multilabel task probabilities.
+        With scores, on the host; of a multilabel task probabilities or logits.
     """
     goal = goal.lowered
     if goal.objective.needs() <= {"scores"} and not goal.constraints:
@@ -194,5 +194,6 @@ def quick_point(goal: Goal, columns: Columns) -> Point:
     if columns.task.kind == "binary":
         return best_threshold(problem)[0]
     scores = np.asarray(columns.scores)
-    decided = scores.argmax(1) if columns.task.kind == "multiclass" else scores >= 0.5
+    middle = 0.0 if columns.task.score == "logit" else 0.5
+    decided = scores.argmax(1) if columns.task.kind == "multiclass" else scores >= middle
     return problem.judge(replace(columns, decided=decided))

@@ -236,7 +236,7 @@ class Rule(ABC):
 
     def decide(self, scores: Any, group: Any = None, query: Any = None) -> Array:
         """Decisions, as :meth:`setpoint.DecisionRule.decide` describes them."""
-        s = take_scores(self.task, scores)
+        s = take_scores(self.task, scores, tuned=True)
         if group is not None and not self.needs_group:
             raise KindError(
                 "this rule has one threshold for all and takes no group; tune with {way} for one "
@@ -256,7 +256,7 @@ class Rule(ABC):
 
     def abstains(self, scores: Any) -> Array:
         """True for each row on which nothing is decided."""
-        s = take_scores(self.task, scores)
+        s = take_scores(self.task, scores, tuned=True)
         xp = namespace(s)
         return xp.zeros(s.shape[0], dtype=xp.bool) if is_tensor(s) else np.zeros(len(s), bool)
 

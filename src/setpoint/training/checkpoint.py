@@ -72,14 +72,14 @@ def _together(x: Any, tensors: Mapping[str, Tensor]) -> Any:
     return x["is"]
 
 
-def copied(x: Any) -> Any:
-    """A copy of nested state that later steps do not change."""
+def copied(x: Any, device: torch.device | str | None = None) -> Any:
+    """A copy of nested state that later steps do not change; on another device, if one is named."""
     if isinstance(x, Tensor):
-        return x.detach().clone()
+        return x.detach().clone() if device is None else x.detach().to(device, copy=True)
     if isinstance(x, Mapping):
-        return {k: copied(v) for k, v in x.items()}
+        return {k: copied(v, device) for k, v in x.items()}
     if isinstance(x, list | tuple):
-        return type(x)(copied(v) for v in x)
+        return type(x)(copied(v, device) for v in x)
     return x
 
 

@@ -27,6 +27,15 @@ def rank(group: Any = None) -> int:
     return dist.get_rank(group)
 
 
+def agreed(value: Any) -> Any:
+    """The first process's value, on every process."""
+    if world_size() == 1:
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
 def summed(parts: list[Any], like: Tensor, group: Any = None) -> list[Any]:
     """The sum of each part over all processes, by one all-reduce of them joined.
 

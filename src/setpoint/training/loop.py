@@ -24,28 +24,21 @@ from torch.nn.parallel import DistributedDataParallel
 from setpoint._core.errors import DataError, FileError, KindError
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import Batches, TrainingRows, mixed
+from setpoint.training.best_weights import BestWeights, EpochVerdict
 from setpoint.training.checkpoint import (
-    copied,
     load_state,
     random_state,
     save_state,
     seed_generators,
     set_random_state,
 )
-from setpoint.training.distributed import rank, world_size
+from setpoint.training.distributed import agreed, rank, world_size
 from setpoint.training.events import EpochDone, Listener, Started, Stepped, Stopped, TrainingEvent
 from setpoint.training.running_loss import RunningLoss
+from setpoint.training.validation_rows import evaluate_outputs
 
 #: modules whose outputs differ from one reading to the next
 CHANGEABLE = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.modules.batchnorm._BatchNorm)
-
-
-@dataclass(frozen=True)
-class EpochVerdict:
-    """What a judge says of a model: ``rank`` sorts (greater is better), ``shown`` is for people."""
-
-    rank: tuple[float, ...]
-    shown: dict[str, Any] = field(default_factory=dict)
 
 
 Judge = Callable[[nn.Module], EpochVerdict]
@@ -165,7 +158,7 @@ class _Run:
         self.optimiser = plan.solver.start(model.parameters())
         self.epoch = self.place = self.step = 0
         self.losses: list[float | Tensor] = []
-        self.best: dict[str, Any] | None = None
+        self.best = BestWeights()
         self.history: list[dict[str, Any]] = []
         self.randomness: Any = None
 
@@ -179,7 +172,7 @@ class _Run:
             "loss": self.loss.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "random": random_state(self.device),
-            "best": self.best,
+            "best": self.best.state,
             "place": [self.epoch, self.place, self.step],
             "losses": list(self.losses),
             "history": self.history,
@@ -195,7 +188,7 @@ class _Run:
         self.model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.best = state["best"]
+        self.best.state = state["best"]
         self.history = state["history"]
         self.epoch, self.place, self.step = state["place"]
         self.losses = list(state["losses"])
@@ -230,21 +223,16 @@ class _Run:
                     finished = reason is None
         if finished:
             self.save()
-        if self.best is not None:
-            self.model.load_state_dict(self.best["model"])
-        best_epoch = -1 if self.best is None else int(self.best["epoch"])
-        self.tell(Stopped(plan.phase, reason, self.epoch, best_epoch))
-        verdict = None
-        if self.best is not None and self.best["rank"] is not None:
-            verdict = EpochVerdict(tuple(self.best["rank"]), dict(self.best["shown"]))
-        return Trained(reason, finished, best_epoch, verdict, self.history, self.step)
+        self.best.restore(self.model)
+        best = self.best.epoch
+        self.tell(Stopped(plan.phase, reason, self.epoch, best))
+        return Trained(reason, finished, best, self.best.verdict, self.history, self.step)
 
     def ended(self) -> str | None:
         """Why there is no further epoch, or None."""
         if self.epoch >= self.plan.epochs:
             return f"all {self.plan.epochs} epochs were run"
-        last = -1 if self.best is None else int(self.best["epoch"])
-        since = self.epoch - 1 - max(last, self.plan.waits)
+        since = self.epoch - 1 - max(self.best.epoch, self.plan.waits)
         if self.judge is not None and since >= self.plan.patience:
             return f"no better for {since} epochs"
         return None
@@ -311,16 +299,8 @@ class _Run:
         judged = None
         if self.judge is not None:
             self.model.eval()
-            judged = _agreed(self.judge(self.model) if rank() == 0 else None)
-        best_rank = None if self.best is None else self.best["rank"]
-        better = judged is None or best_rank is None or judged.rank > tuple(best_rank)
-        if better:
-            self.best = {
-                "model": copied(self.model.state_dict()),
-                "epoch": self.epoch,
-                "rank": None if judged is None else list(judged.rank),
-                "shown": {} if judged is None else judged.shown,
-            }
+            judged = agreed(self.judge(self.model) if rank() == 0 else None)
+        better = self.best.offer(self.model, self.epoch, judged)
         shown = {} if judged is None else judged.shown
         if self.running is not None:
             shown = {**shown, **self.running.shown()}
@@ -331,15 +311,6 @@ class _Run:
     def tell(self, event: TrainingEvent) -> None:
         if rank() == 0:
             self.listener(event)
-
-
-def _agreed(judged: EpochVerdict | None) -> EpochVerdict | None:
-    """The first process's verdict, on every process."""
-    if world_size() == 1:
-        return judged
-    box = [judged]
-    torch.distributed.broadcast_object_list(box, src=0)
-    return box[0]
 
 
 def _mean(losses: Sequence[float | Tensor]) -> float:
@@ -372,14 +343,3 @@ def interruptions() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(caught)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def evaluate_outputs(model: nn.Module, inputs: Tensor, size: int = 65536) -> Tensor:
-    """A model's outputs on rows in memory, in evaluation mode, in chunks."""
-    was = model.training
-    model.eval()
-    with torch.no_grad():
-        n = len(inputs)
-        parts = [model(inputs[i : i + size]) for i in range(0, n, size)]
-    model.train(was)
-    return torch.cat(parts)

@@ -207,7 +207,7 @@ def test_a_goal_that_nothing_meets_is_said():
     loop(loss, network(0, linear=True), x, y, steps=200)
     codes = [note.code for note in loss.status().alarms]
     assert "constraint-broken" in codes
-    assert "no threshold on the recent rows keeps it" in str(loss.status())
+    assert "no threshold meets precision >= 0.95" in str(loss.status())
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -36,6 +36,7 @@ def take_in(
     query: Any = None,
     abstained: Any = None,
     positives: bool = True,
+    tuned: bool = False,
 ) -> Columns:
     """Check all columns against the task and against each other.
 
@@ -53,6 +54,8 @@ def take_in(
         See :class:`Columns`; ``group`` is an array or a mapping of arrays.
     positives : bool
         Whether labels that hold no positive, but one spelled nearly so, are taken for a mistake.
+    tuned : bool
+        Whether the scores are for a rule that was tuned before, which fixes their kind.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def take_in(
     columns = {
         "actual": actual,
         "decided": decided,
-        "scores": None if scores is None else take_scores(task, scores, n),
+        "scores": None if scores is None else take_scores(task, scores, n, tuned=tuned),
         "weight": None if sample_weight is None else _weight(sample_weight, n),
         "abstained": None if abstained is None else _flags(abstained, n),
     }
@@ -122,8 +125,13 @@ def _declared(task: Task, groups: Mapping[str, np.ndarray]) -> None:
             )
 
 
-def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scores") -> Array:
-    """Check scores: numbers, finite, of the declared kind, one column per class where needed."""
+def take_scores(
+    task: Task, scores: Any, n: int | None = None, name: str = "scores", *, tuned: bool = False
+) -> Array:
+    """Check scores: numbers, finite, of the declared kind, one column per class where needed.
+
+    With ``tuned`` they are for a rule that was tuned before, which fixes their kind.
+    """
     matrix = task.kind in ("multiclass", "multilabel")
     s = array_of(_by_name(task, scores, name), name, 2 if matrix else 1, n)
     if str(s.dtype) in ("bool", "torch.bool"):
@@ -143,13 +151,7 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
             row=RowNumber(row),
         )
     if task.score == "probability" and not bool(((s >= 0) & (s <= 1)).all()):
-        bad = to_numpy(s[(s < 0) | (s > 1)]).ravel()[0]
-        raise KindError(
-            "{name} hold {bad:.6g}, which is not a probability; say {way}, or pass probabilities",
-            name=name,
-            bad=bad,
-            way=Spelling('score="logit" or "raw"', "--score-kind logit or raw"),
-        )
+        raise _no_probability(task, to_numpy(s[(s < 0) | (s > 1)]).ravel()[0], name, tuned)
     if matrix and float(abs(s).max()) > 1e150:
         raise DataError(f"{name} reach beyond 1e150; scale them down")
     if matrix and task.classes is not None and s.shape[1] != len(task.classes):
@@ -158,6 +160,26 @@ def take_scores(task: Task, scores: Any, n: int | None = None, name: str = "scor
             f"({listing(task.classes)}); pass one column per class, in that order"
         )
     return s
+
+
+def _no_probability(task: Task, value: Any, name: str, tuned: bool) -> KindError:
+    """What is said of a score outside [0, 1] where probabilities are declared."""
+    if not tuned:
+        return KindError(
+            "{name} hold {value:.6g}, which is not a probability; say {way}, or pass probabilities",
+            name=name,
+            value=value,
+            way=Spelling('score="logit" or "raw"', "--score-kind logit or raw"),
+        )
+    several = task.kind == "multiclass"
+    return KindError(
+        "{name} hold {value:.6g}, which is not a probability, and the rule was tuned on "
+        "probabilities; pass {way}, or tune again on logits ({again})",
+        name=name,
+        value=value,
+        way="softmax(logits)" if several else "sigmoid(logits)",
+        again=Spelling(f'task=Task.{task.kind}(…, score="logit")', "--score-kind logit"),
+    )
 
 
 def _named_labels(task: Task, y_true: Any) -> Task:

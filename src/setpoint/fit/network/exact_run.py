@@ -36,8 +36,9 @@ from setpoint.solvers.sqp.penalty_inner_solver import MOST
 from setpoint.training.batches import TrainingRows, taken
 from setpoint.training.checkpoint import digest, load_state, save_state
 from setpoint.training.events import EpochDone, Listener, Started, Stopped
-from setpoint.training.loop import evaluate_outputs, interruptions
+from setpoint.training.loop import interruptions
 from setpoint.training.scored_rows import scored
+from setpoint.training.validation_rows import evaluate_outputs
 
 # The last linear layer of a network, and the features it is given.
 

@@ -18,7 +18,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from setpoint._core.errors import GoalError, KindError
@@ -38,11 +37,14 @@ from setpoint.rules.goal_on_rows import GoalOnRows, Point
 from setpoint.rules.one_threshold import best_threshold, quick_point
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, TrainingRows
+from setpoint.training.best_weights import EpochVerdict
 from setpoint.training.checkpoint import digest
 from setpoint.training.distributed import rank, world_size
 from setpoint.training.events import Listener
-from setpoint.training.loop import EpochVerdict, Trained, TrainingPlan, evaluate_outputs, train
-from setpoint.training.scored_rows import scored
+from setpoint.training.loop import Trained, TrainingPlan, train
+from setpoint.training.scored_rows import entropy, scored
+from setpoint.training.validation_rows import evaluate_outputs
+from setpoint.validation import goal_verdict
 
 # The goal at a threshold for each group, read quickly: by it a network in training is judged.
 
@@ -306,6 +308,7 @@ class _NetworkFit:
             task=self.task,
             warmup=max(1, warm * self.batches.count()),
             memory=hints.memory,
+            guard=False,  # its batches are large, and it keeps the best of its epochs
         )
         loss.to(self.rows.inputs.device)
         plan = TrainingPlan(
@@ -329,9 +332,9 @@ class _NetworkFit:
     def judge(self, model: nn.Module) -> EpochVerdict:
         """The goal on the tune rows at the best operating point; ties by cross-entropy."""
         outputs = evaluate_outputs(model, self.tune.inputs)
-        entropy = _entropy(outputs, self.tune, self.task)
+        tie = entropy(outputs, self.tune.target, self.tune.weight, self.task)
         if self.settings.by == "cross-entropy":
-            return EpochVerdict((-entropy,), {"cross_entropy": entropy})
+            return EpochVerdict((-tie,), {"cross_entropy": tie})
         columns = self._columns(outputs)
         point = (
             quick_point(self.goal, columns)
@@ -340,9 +343,7 @@ class _NetworkFit:
                 self.goal, columns, self.task, self.threshold_group, self.tune.codes
             )
         )
-        shown = {"tune": point.value, "feasible": point.feasible, "cross_entropy": entropy}
-        feasible, excess, merit = point.rank(self.goal.sign)
-        return EpochVerdict((float(feasible), excess, merit, -entropy), shown)
+        return goal_verdict(point, self.goal, "cross_entropy", tie)
 
     def _columns(self, outputs: Tensor) -> Any:
         tune = self.tune
@@ -417,19 +418,6 @@ def shift(model: nn.Module, by: float) -> bool:
     with torch.no_grad():
         layers[-1].bias.add_(by)
     return True
-
-
-def _entropy(outputs: Tensor, part: TensorRows, task: Task) -> float:
-    if task.kind == "multiclass":
-        each = F.cross_entropy(outputs.double(), part.target.long(), reduction="none")
-    else:
-        y = part.target.double()
-        outputs = outputs.reshape(y.shape)
-        each = F.binary_cross_entropy_with_logits(outputs.double(), y, reduction="none")
-        each = each if each.ndim == 1 else each.mean(1)
-    if part.weight is None:
-        return float(each.mean())
-    return float((each * part.weight).sum() / part.weight.sum().clamp(min=1e-30))
 
 
 def device_of(name: str) -> torch.device:

@@ -23,7 +23,10 @@ from setpoint.methods import Errors
 from setpoint.rules.goal_on_rows import GoalOnRows
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory
-from setpoint.training.loop import EpochVerdict, Trained, TrainingPlan, evaluate_outputs, train
+from setpoint.training.best_weights import EpochVerdict
+from setpoint.training.loop import Trained, TrainingPlan, train
+from setpoint.training.validation_rows import evaluate_outputs
+from setpoint.validation import goal_verdict
 
 WARMUP = 0.1  #: share of the epochs that start with mean squared error
 PLAIN_RATE = 3e-3  #: learning rate of plain mse and mae, the same as that of the goal's errors
@@ -134,8 +137,6 @@ class RegressionTraining:
             point = problem.judge(columns(predicted))
             errors = self.scale.standardise(predicted) - self.scale.standardise(target)
             squared = float(np.average(errors * errors, weights=weight))
-            feasible, excess, merit = point.rank(self.goal.sign)
-            shown = {"tune": point.value, "feasible": point.feasible, "squared_error": squared}
-            return EpochVerdict((float(feasible), excess, merit, -squared), shown)
+            return goal_verdict(point, self.goal, "squared_error", squared)
 
         return judge

@@ -115,6 +115,10 @@ class Batch:
             return amounts
         return amounts * (w if amounts.ndim == 1 else w[:, None])
 
+    def less(self, threshold: Any) -> Batch:
+        """The same rows with logits (N,) less a threshold."""
+        return Batch(self.logits - threshold, self.actual, self.weight, self.table, self.rows)
+
     def gradient(self, amounts: Any) -> Tensor:
         """wᵢ · amountᵢ of rows (N,), as a tensor."""
         if self.weight is not None:

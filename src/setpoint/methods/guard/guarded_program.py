@@ -5,74 +5,93 @@ Around the program of a method stand
 1. *evidence*   cross-entropy alone until :data:`FEW` rows of each class have been seen, the method
                 in full from :data:`ENOUGH` on, a blend between
 2. *a window*   the newest rows, and the operating point that they show (:mod:`operating_point`):
-                a threshold θ of the score, with a margin, and the intercept a of calibration
-3. *an anchor*  a share of cross-entropy. A third of it is at logits moved by a + θ, whose best
-                scores rank by probability and are 0 where the goal wants its threshold; the rest at
-                logits moved by a, which pulls the ranking alone and no threshold
-4. *prices*     multipliers at which the goal itself would choose the window's threshold: they are
-                solved for at each reading and not integrated, so nothing winds up
+                a threshold θ of the logit, with a margin. The method reads logits less θ, so that
+                it decides where the goal wants its decisions
+3. *an anchor*  a share of plain cross-entropy: the logits stay near those of probabilities and the
+                ranking cannot turn over
+4. *prices*     multipliers at which the goal itself would choose θ: they are solved for at each
+                reading and not integrated, so nothing winds up
 5. *bounds*     prices are scaled so that the method pulls no row more than :data:`LOUDEST` times as
                 hard as cross-entropy does; the gradient of a batch is at most :data:`STEEPEST`
                 times plain cross-entropy's. Where this last one cuts (``bounded`` counts it), a
                 batch in parts has no longer the gradient of the whole
 
-θ is the loss's own threshold: decisions at it keep the constraints while decisions at 0 do not yet.
-Methods that move thresholds of their own keep their prices, and their anchor is plain; goals over
+Methods that move thresholds of their own read logits as they are and keep their prices; goals over
 several classes or groups get evidence, anchor and bounds.
 
-Tried and left: anchors without the part at a (the ranking of a linear model falls .05 behind
-cross-entropy's where the floor is high), bounds on the whole alone (a price of 100 drowns the
-anchor), thresholds that follow the drift of the newest scores (they lag behind its jitter).
+Tried and left: an anchor at logits moved towards θ, so that decisions at 0 become the goal's (a
+slow linear model spends its steps on the move, and ranks .05 to .09 behind cross-entropy); bounds
+on the whole alone (a price of 100 drowns the anchor); thresholds that follow the drift of the
+newest scores (they lag behind its jitter).
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
-from scipy.special import expit
 from torch import Tensor
 
-from setpoint._core.arrays import is_tensor
+from setpoint._core.arrays import is_tensor, square_root
+from setpoint._core.errors import KindError
 from setpoint._core.notes import Note, NoteCode
-from setpoint._core.words import listing
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.goal_program import GoalProgram, MixedProgram
-from setpoint.methods.guard.loss_status import ConstraintStatus, LossPhase, LossStatus, figures
-from setpoint.methods.guard.operating_point import intercept, operating_point, price_at
-from setpoint.methods.guard.recent_rows import Pool, TrackedRows, rows_of
+from setpoint.methods.guard.alarms import scarce, window_alarms
+from setpoint.methods.guard.graph_call import begin_step, numbered
+from setpoint.methods.guard.loss_status import ConstraintStatus, LossPhase, LossStatus
+from setpoint.methods.guard.operating_point import (
+    LIMIT,
+    ObservedPoint,
+    intercept,
+    operating_point,
+    price_at,
+)
+from setpoint.methods.guard.recent_rows import ObservedRows, Pool, TrackedRows, rows_of
+from setpoint.methods.guard.window_figures import block_cells, figures
 from setpoint.methods.method import GoalStanding, Recovered, not_totals
 from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
+logger = logging.getLogger("setpoint")
+
 Buffers = dict[str, Tensor]
+SCALARS = ("threshold", "calibration", "margin")
+WRITTEN = (*SCALARS, "dual", "price_now", "evidence", "calls")
 
 FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
 # in trials without a margin, 2048, 4096 and 8192 rows kept 83, 86 and 92 of 100 constraints
 WINDOW = 8192  #: rows
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
-SOME = 2048  #: rows that the intercept is taken from: its error is far below the threshold's
 # in trials with 4096 rows, margins of 0, ½ and 1 kept 86, 93 and 95 of 100 constraints
 MARGIN = 1.5  #: standard errors
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
 LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
 STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
-LIMIT = 100.0  #: of a price, in units of the objective; at 100 the objective hardly counts
-FARTHEST = 12.0  #: logits that the anchor is moved by, at most: probabilities of 6e-6
+FARTHEST = 12.0  #: logit of a threshold's probability, at most: 6e-6 or 1 − 6e-6
+LOOK = 8  #: readings from one look at the alarms to the next
 
 
-def guarded(inner: GoalProgram, goal: Goal, task: Task) -> GuardedProgram:
+def guarded(inner: GoalProgram, goal: Goal, task: Task, parts: int = 1) -> GuardedProgram:
     """The program of a goal with its guard; the method's own share of cross-entropy anchors it."""
     mix = inner.mix if isinstance(inner, MixedProgram) else 0.0
     single = task.kind == "binary" and inner.cells.shape[0] == 1
     decides = single and not_totals(goal, task) is None
-    return GuardedProgram(
-        inner, mix or ANCHOR, Lowered(goal.lowered, inner.cells) if decides else None
-    )
+    judge = Lowered(goal.lowered, inner.cells) if decides else None
+    return GuardedProgram(inner, mix or ANCHOR, judge, parts)
+
+
+class WindowReading(NamedTuple):
+    """What the window shows: the operating point, the intercept a, and the prices there."""
+
+    point: ObservedPoint
+    calibration: float
+    prices: np.ndarray
 
 
 class GuardedProgram(TracksThresholds, StreamProgram):
@@ -85,11 +104,13 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         Share of cross-entropy.
     judge : Lowered or None
         The goal as it was stated, where one threshold decides; by it the window is read.
+    parts : int
+        Calls that make up one step.
 
     Attributes
     ----------
-    threshold, calibration, offset : torch.Tensor
-        θ, a and a + θ; 0 until the window has been read.
+    threshold, calibration : torch.Tensor
+        θ and a; 0 until the window has been read.
     margin : torch.Tensor
         Share of the margin that θ keeps; −1 where a constraint is broken at every threshold.
     price_now, dual : torch.Tensor
@@ -98,9 +119,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     evidence : torch.Tensor
         (2, classes) rows of each class before the current step, and with it.
     bounded : torch.Tensor
-        Steps whose gradient was cut.
+        Calls whose gradient was cut.
     calls : torch.Tensor
-        Steps so far, and the number of the last.
+        Calls so far.
     """
 
     inner: GoalProgram
@@ -110,7 +131,6 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     _tracker: TracksThresholds | None
     threshold: Tensor
     calibration: Tensor
-    offset: Tensor
     margin: Tensor
     dual: Tensor
     price_now: Tensor
@@ -119,10 +139,13 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     calls: Tensor
     start: Tensor
 
-    def __init__(self, inner: GoalProgram, anchor: float, judge: Lowered | None) -> None:
+    def __init__(
+        self, inner: GoalProgram, anchor: float, judge: Lowered | None, parts: int
+    ) -> None:
         super().__init__()
         self.inner = inner
         self.anchor = float(anchor)
+        self.parts = parts
         self.own_mix = 0.0
         if isinstance(inner, MixedProgram):
             self.own_mix, inner.mix = inner.mix, 0.0  # the anchor takes its place
@@ -142,12 +165,15 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("dual", inner.start.clone())
         constraints = 0 if judge is None else len(judge.constraints)
         self.register_buffer("price_now", torch.ones(constraints, dtype=torch.float64))
-        for name in ("threshold", "calibration", "offset", "margin"):
+        for name in SCALARS:
             self.register_buffer(name, torch.zeros((), dtype=torch.float64))
         self.register_buffer("evidence", torch.zeros(2, classes))
         self.register_buffer("bounded", torch.zeros((), dtype=torch.long))
-        self.register_buffer("calls", torch.tensor([0, -1]))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
         self._mirror()
+        self._number = numbered(self)
+        # what has been logged, no part of the state
+        self._looks, self._found, self._said = 0, set[NoteCode](), set[NoteCode]()
 
     def bare(self) -> GoalProgram:
         """The method's own program, with its own share of cross-entropy."""
@@ -164,16 +190,29 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         return self._inner.mass(rows)
 
     def measure(self, rows: Batch, step: Tensor) -> tuple[Any, Any]:
-        return self._inner.measure(rows, step)
+        """At logits less θ, where the method decides at 0."""
+        if self.steers:
+            rows = rows.less(self._threshold if rows.host else self.threshold.to(rows.logits))
+        totals, memory = self._inner.measure(rows, step)
+        return totals, (rows, memory)
 
     def price(self, totals: Any, multipliers: Any) -> Priced:
-        return self._inner.price(totals, multipliers)
+        """The value is a mean of objective and violations, weighed as they are priced."""
+        priced = self._inner.price(totals, multipliers)
+        if not self.steers:
+            return priced
+        host = not is_tensor(totals)
+        dearness = self._dearness if host else 1 + self.price_now.sum().to(totals)
+        return priced._replace(value=priced.value / dearness)
 
     def base(self, rows: Batch) -> Any:
         return self._inner.base(rows)
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
-        return self._inner.value(priced, base, on)
+        share = on * (1 - self.anchor)
+        if self.training:
+            share = share * (self._share if not is_tensor(base) else self.blend())
+        return share * priced.value + (1 - share) * base
 
     def notices(self, totals: Any, unseen: Any) -> list[str]:
         return self._inner.notices(totals, unseen)
@@ -208,108 +247,103 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """
         if self._tracker is not None:
             self._tracker.settle(rows, step, exchange, alone)
-        size = WINDOW // (1 if exchange is None else exchange.world)
-        if rows.host:
-            if int(step) != self._step:
-                self._begin(size, exchange)
-                self._step = int(step)
-                self.calls[1] = self._step
-        else:  # asking a device for the step would make the host wait: a reading waits once
-            self._begin(size, exchange)
-            self.calls[1].copy_(step)
-        if rows.flat and exchange is None and self._taken(rows, size):
-            return
+        if not torch.compiler.is_compiling():
+            self.begin(exchange)
+        elif exchange is None:
+            begin_step(self._number, list(self.written()))
+        else:
+            raise KindError(
+                "a guarded loss of several processes cannot be compiled: compile the model alone, "
+                "or say guard=False"
+            )
         own = rows_of(rows)
-        self.evidence[1].add_(self._counts(rows, own.weight, exchange).to(self.evidence))
-        if self.window is None:
-            return
-        n = len(own.weight)
-        if n > size:  # evenly, since rows may be sorted
-            some = torch.arange(size, device=own.weight.device) * n // size
-            own = TrackedRows(*(x[some] for x in own))
-        self.window.push(own, size)
+        counts = self._counts(rows, own.weight)
+        if exchange is not None:
+            counts = exchange.summed(torch.as_tensor(counts))
+        seen = cast(Buffers, self._buffers)["evidence"]
+        if is_tensor(counts):
+            seen[1].add_(counts.to(seen))
+        else:
+            seen.numpy()[1] += counts
+        if self.window is not None:
+            self.window.push(own, self._size(exchange))
 
-    def _taken(self, rows: Batch, size: int) -> bool:
-        """The same on the host, in numpy, for finite rows of one table without weights."""
-        n = len(rows.z)
-        total = float(rows.z.sum())
-        if self.window is None or rows.w is not None or total - total != 0 or n > size:
-            return False
-        positive = float(rows.y.sum())
-        seen = cast(Buffers, self._buffers)["evidence"].numpy()[1]
-        seen[0] += n - positive
-        seen[1] += positive
-        buffers = cast(Buffers, self.window._buffers)
-        place = buffers["at"].numpy()
-        at = int(place) % size
-        first = min(n, size - at)
-        for name, new in (("scores", rows.z), ("place", rows.y), ("weight", rows.unit)):
-            kept = buffers[name].numpy()
-            kept[at : at + first] = new[:first]
-            if first < n:
-                kept[: n - first] = new[first:]
-        place[...] = (at + n) % size
-        return True
+    def _size(self, exchange: Exchange | None) -> int:
+        return WINDOW // (1 if exchange is None else exchange.world)
 
-    def _begin(self, size: int, exchange: Exchange | None) -> None:
+    def begin(self, exchange: Exchange | None = None) -> None:
+        """What comes before a step: evidence is passed on, the window read where it is time."""
+        self._call += 1
         buffers = cast(Buffers, self._buffers)
-        if self._share < 1 and buffers["evidence"].is_cpu:
+        buffers["calls"].fill_(self._call)
+        step, part = divmod(self._call - 1, self.parts)
+        if part:
+            return
+        if self._share < 1:  # asking a device for the counts would make the host wait
             buffers["evidence"][0].copy_(buffers["evidence"][1])
-            self._share = float(self.blend())
-        elif not buffers["evidence"].is_cpu:
-            self.evidence[0].copy_(self.evidence[1])
-        self._turn += 1
-        buffers["calls"][0] = self._turn
-        if self.judge is not None and self._turn % EVERY == 0:
-            self._read(size, exchange)
+            if buffers["evidence"].is_cpu:
+                self._share = float(self.blend())
+        if self.judge is not None and step % EVERY == EVERY - 1:
+            self._read(exchange)
 
-    def _counts(self, rows: Batch, weight: Tensor, exchange: Exchange | None) -> Tensor:
+    def written(self) -> tuple[Tensor, ...]:
+        """The buffers that the beginning of a step writes."""
+        return tuple(map(cast(Buffers, self._buffers).__getitem__, WRITTEN))
+
+    def _counts(self, rows: Batch, weight: Tensor) -> Any:
         """Rows of each class in a batch; of each label, positive rows."""
+        if rows.flat and rows.w is None and not self.cells.several:
+            positive = float(weight.numpy() @ rows.y)
+            return len(rows.y) - positive, positive
         there = (weight > 0).to(rows.logits.dtype)
         if rows.logits.ndim == 2:
-            counts = torch.bincount(rows.actual, there, minlength=self.cells.side)
-        elif rows.table is not None and self.cells.several:
+            return torch.bincount(rows.actual, there, minlength=self.cells.side)
+        if rows.table is not None and self.cells.several:
             label = rows.table % self.cells.labels
-            counts = torch.bincount(label, there * rows.actual, minlength=self.cells.labels)
-        else:
-            positive = there @ rows.actual
-            counts = torch.stack([there.sum() - positive, positive])
-        return counts if exchange is None else exchange.summed(counts)
+            return torch.bincount(label, there * rows.actual, minlength=self.cells.labels)
+        positive = there @ rows.actual
+        return torch.stack([there.sum() - positive, positive])
 
-    def observed(
-        self, exchange: Exchange | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores, labels and weights of the window's rows."""
+    def observed(self, exchange: Exchange | None = None) -> ObservedRows:
+        """The window's rows; those of one process the oldest first."""
         if self.window is None:
-            return np.zeros(0), np.zeros(0), np.zeros(0)
-        rows = self.window.rows(WINDOW // (1 if exchange is None else exchange.world))
-        if exchange is not None:
-            rows = TrackedRows(*exchange.rows(*rows))
+            return ObservedRows(np.zeros(0), np.zeros(0), np.zeros(0))
+        if exchange is None:
+            rows = self.window.in_order(WINDOW)
+        else:
+            rows = TrackedRows(*exchange.rows(*self.window.rows(self._size(exchange))))
         weight = rows.weight.double().cpu().numpy()
         there = weight > 0
         scores, y = (x.double().cpu().numpy()[there] for x in (rows.scores, rows.place % 2))
-        return scores, y, weight[there]
+        return ObservedRows(scores, y, weight[there])
 
-    def _read(self, size: int, exchange: Exchange | None) -> None:
-        """Threshold, intercept and prices from the window, where both classes are in it."""
+    def reading(self, rows: ObservedRows) -> WindowReading | None:
+        """What the window shows; None while it holds too few rows of a class."""
         assert self.judge is not None
-        scores, y, weight = self.observed(exchange)
+        scores, y, weight = rows
         if min(y.sum(), len(y) - y.sum()) < FEW:
-            return
+            return None
         point = operating_point(self.judge, scores, y, weight, MARGIN)
-        some = slice(None, None, max(1, len(y) // SOME))
-        calibration = intercept(scores[some], y[some], weight[some], self._intercept)
+        calibration = intercept(scores, y, weight, self._calibration)
         offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
-        self._shift, self._intercept = offset, calibration
-        self.threshold.fill_(point.threshold)
-        self.calibration.fill_(calibration)
-        self.offset.fill_(offset)
-        self.margin.fill_(point.share)
-        prices = price_at(self.judge, point.cells, 1 / (1 + np.exp(-offset)), LIMIT)
-        self.price_now.copy_(torch.as_tensor(prices))
-        state = self._inner.dual_state(prices) if self.steers else None
+        prices = price_at(self.judge, point.cells, 1 / (1 + math.exp(-offset)), LIMIT)
+        return WindowReading(point, calibration, prices)
+
+    def _read(self, exchange: Exchange | None) -> None:
+        rows = self.observed(exchange)
+        read = self.reading(rows)
+        if read is None:
+            return
+        self._threshold, self._calibration = read.point.threshold, read.calibration
+        self.threshold.fill_(read.point.threshold)
+        self.calibration.fill_(read.calibration)
+        self.margin.fill_(read.point.share)
+        self._dearness = 1 + float(read.prices.sum())
+        self.price_now.copy_(torch.as_tensor(read.prices))
+        state = self._inner.dual_state(read.prices) if self.steers else None
         if state is not None:
             self.dual.copy_(torch.as_tensor(state))
+        self._warn(rows, read)
 
     # --- one step --------------------------------------------------------------------------------
 
@@ -320,53 +354,29 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def pull(
         self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
     ) -> Tensor:
-        if rows.flat and self.training:
-            return self._pull_flat(rows, memory, prices, on, step, scale)
-        plain = self._plain(rows, scale)
-        share = on * rows.small(self.blend()) if self.training else on
-        if rows.host and not share:
-            return plain
-        goal = self._inner.pull(rows, memory, prices, on, step, scale).reshape(plain.shape)
-        anchor = plain
-        if self.steers:
-            at_goal = self._plain(rows, scale, self.offset)
-            anchor = (at_goal + 2 * self._plain(rows, scale, self.calibration)) / 3
-        goal = goal * self._loudness(prices)
-        gradient = (1 - self.anchor) * goal + self.anchor * anchor
-        gradient = share * gradient + (1 - share) * plain
-        cut = at_most(gradient.norm(), STEEPEST * plain.norm())
+        each = scale / self.cells.labels
+        pull = cross_entropy_pull(rows) if rows.logits.ndim == 2 else rows.p - rows.y
+        plain = rows.weighed(pull * each)
+        share = on
         if self.training:
-            self.bounded.add_((cut < 1).to(self.bounded))
-        return gradient * cut
-
-    def _pull_flat(
-        self, rows: Batch, memory: Any, prices: Any, on: Any, step: Tensor, scale: Any
-    ) -> Tensor:
-        """The same in numpy, for rows (N,) on the host."""
-        plain = rows.p - rows.y
-        plain *= scale / self.cells.labels
-        if rows.w is not None:
-            plain *= rows.w
-        share = on * self._share
-        if not share:
-            return torch.from_numpy(plain)
-        gradient = self._inner.pull(rows, memory, prices, on, step, scale).numpy().reshape(-1)
-        gradient = gradient * (share * (1 - self.anchor) * float(self._loudness(prices)))
-        rest = share * self.anchor
-        if self.steers:
-            # a third at a + θ, two thirds at a; less 3 y, as plain is p less y
-            anchor = expit(rows.z + rows.z.dtype.type(self._shift))
-            anchor += 2 * expit(rows.z + rows.z.dtype.type(self._intercept))
-            anchor -= 3 * rows.y
-            anchor *= rest * scale / (3 * self.cells.labels)
-            gradient += anchor if rows.w is None else anchor * rows.w
-            rest = 0.0
-        gradient += (rest + 1 - share) * plain
-        size, most = float(gradient @ gradient), STEEPEST**2 * float(plain @ plain)
-        if size > most:
-            gradient *= math.sqrt(most / size)
-            self.bounded.add_(1)
-        return torch.from_numpy(gradient)
+            share = on * (self._share if rows.host else self.blend())
+        if rows.host and not share:
+            return torch.as_tensor(plain)
+        at_goal, memory = memory
+        gradient = rows.of(self._inner.pull(at_goal, memory, prices, on, step, scale))
+        own = share * (1 - self.anchor)
+        gradient = gradient.reshape(plain.shape) * (own * self._loudness(prices))
+        gradient += plain * (1 - own)
+        cut = at_most(squared(gradient), STEEPEST**2 * squared(plain))
+        if self.training:
+            bounded = cast(Buffers, self._buffers)["bounded"]
+            if not rows.host:
+                bounded.add_((cut < 1).to(bounded))
+            elif cut < 1:
+                bounded.add_(1)
+        return torch.as_tensor(
+            gradient * square_root(cut) if not rows.host or cut < 1 else gradient
+        )
 
     def _loudness(self, prices: Any) -> Any:
         """By what the method's gradient is multiplied, so that no row is pulled too hard.
@@ -375,24 +385,12 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         cross-entropy's gradient. It depends on prices alone, so that a batch in parts has the
         gradient of the whole.
         """
-        if isinstance(prices, np.ndarray):
-            worth = prices[:, : self._cells].reshape(-1, self.cells.side)
-            apart = float((worth.max(1) - worth.min(1)).max()) * self._inner.steepness
-            return min(1.0, LOUDEST / apart) if apart > 0 else 1.0
-        table = prices[:, : self._cells].reshape(-1, self.cells.side)
-        apart = table.amax(1) - table.amin(1)
-        return at_most(apart.amax() * self._inner.steepness, apart.new_tensor(LOUDEST))
-
-    def _plain(self, rows: Batch, scale: Any, offset: Tensor | None = None) -> Tensor:
-        """Scale · ∂cross-entropy/∂logits at logits moved by an offset, weighed."""
-        scale = scale / self.cells.labels
-        if rows.logits.ndim == 2:
-            return rows.weighed(cross_entropy_pull(rows) * scale)
-        p = rows.probability
-        if offset is not None:
-            p = torch.sigmoid(rows.logits + offset.to(rows.logits))
-        slope = (p - rows.actual) * scale
-        return slope if rows.weight is None else slope * rows.weight
+        worth = prices[:, : self._cells].reshape(-1, self.cells.side)
+        if is_tensor(worth):
+            apart = (worth.amax(1) - worth.amin(1)).amax()
+        else:
+            apart = max(max(row) - min(row) for row in worth.tolist())
+        return at_most(apart * self._inner.steepness, LOUDEST)
 
     def ascend(self, multipliers: Any, violations: Any, share: Any) -> Any:
         if not self.steers or self._inner.dual_state(violations) is None:
@@ -401,70 +399,75 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     # --- how it stands ---------------------------------------------------------------------------
 
-    def status(self, step: int) -> LossStatus:
-        """How the goal stands on the window, decided at the threshold."""
+    def status(self, step: int, alone: bool = True) -> LossStatus:
+        """How the goal stands on the window, decided at the threshold.
+
+        ``alone`` says that the window holds the rows of all processes, so that it is read anew.
+        """
         assert self.judge is not None
-        threshold = float(self.threshold)
-        cells, rows = self.window_cells(threshold)
+        rows = self.observed()
+        read = self.reading(rows) if alone else None
+        threshold = float(self.threshold) if read is None else read.point.threshold
         blend = float(self.blend())
         phase = LossPhase.EVIDENCE if not blend else LossPhase.BLEND
-        seen = tuple(int(n) for n in self.evidence[1].tolist())
-        known = {"step": step, "threshold": threshold, "rows": rows, "seen": seen}
-        known["phase"] = LossPhase.GOAL if blend == 1 else phase
-        if not rows:
+        known = {
+            "step": step,
+            "phase": LossPhase.GOAL if blend == 1 else phase,
+            "threshold": threshold,
+            "rows": len(rows.y),
+            "seen": tuple(int(n) for n in self.evidence[1].tolist()),
+        }
+        if not len(rows.y):
             return LossStatus(**known, decided=math.nan, objective=None, constraints=())
-        objective, constraints = figures(self.judge, cells, rows)
-        prices = self.price_now.tolist()
+        decided = rows.scores >= threshold
+        blocks = block_cells((2 * rows.y + decided).astype(np.intp), rows.weight, 4)
+        objective, constraints = figures(self.judge, blocks, len(rows.y))
+        prices = (self.price_now if read is None else read.prices).tolist()
         standings = tuple(
-            ConstraintStatus(**vars(figure), bound=bound, held=held, price=prices[i])
-            for i, (figure, bound, held) in enumerate(constraints)
+            ConstraintStatus(**vars(c.figure), bound=c.bound, held=c.held, price=price)
+            for c, price in zip(constraints, prices, strict=True)
         )
-        decided = float(cells[1] + cells[3])
+        share = float(self.margin) if read is None else read.point.share
         return LossStatus(
             **known,
-            decided=decided,
+            decided=float(rows.weight @ decided / rows.weight.sum()),
             objective=objective,
             constraints=standings,
-            alarms=self._alarms(standings, decided),
+            alarms=(*window_alarms(self.judge, rows, threshold, share, prices), *self._scarce()),
         )
 
-    def _alarms(
-        self, constraints: tuple[ConstraintStatus, ...], decided: float
-    ) -> tuple[Note, ...]:
-        alarms = []
-        if float(self.margin) < 0:
-            names = listing(c.text for c in constraints if not c.held) or "the constraints"
-            words = (
-                f"{names}: no threshold on the recent rows keeps it; train longer, take a larger "
-                "model, or ask for less"
-            )
-            alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words))
-        for c in constraints:
-            if c.price >= LIMIT:
-                words = f"{c.text}: its price is at the limit of {LIMIT:g}"
-                alarms.append(Note(NoteCode.PRICE_AT_LIMIT, words, {"price": c.price}))
-        if decided in (0.0, 1.0):
-            who = "nobody" if not decided else "everybody"
-            words = f"{who} is decided positive at the loss's own threshold"
-            alarms.append(Note(NoteCode.EXTREME_RULE, words, {"share": decided}))
-        return tuple(alarms)
+    def decided_at(self, alone: bool = True) -> float:
+        """The threshold of the logit, as the window shows it now."""
+        read = self.reading(self.observed()) if alone else None
+        return float(self.threshold) if read is None else read.point.threshold
 
-    def window_cells(self, threshold: float) -> tuple[np.ndarray, int]:
-        """Hard cells (4,) of the window per unit of mass, and its rows."""
-        scores, y, weight = self.observed()
-        if not len(y):
-            return np.zeros(4), 0
-        place = (2 * y + (scores >= threshold)).astype(np.intp)
-        return np.bincount(place, weight, minlength=4) / weight.sum(), len(y)
+    def _scarce(self) -> tuple[Note, ...]:
+        """What to say where many batches hold no row of a class."""
+        return scarce(self.evidence[1].cpu().numpy(), int(self.calls), self.cells.columns.classes)
+
+    def _warn(self, rows: ObservedRows, read: WindowReading) -> None:
+        """Log an alarm once, when two looks in a row have found it."""
+        self._looks += 1
+        if self._looks % LOOK or self.judge is None or self._share < 1:
+            return
+        prices = read.prices.tolist()
+        alarms = window_alarms(self.judge, rows, read.point.threshold, read.point.share, prices)
+        for alarm in alarms:
+            if alarm.code in self._found and alarm.code not in self._said:
+                self._said.add(alarm.code)
+                logger.warning("%s: %s", self.judge.goal, alarm.text)
+        self._found = {alarm.code for alarm in alarms}
 
     def recovered(self, own: Recovered) -> Recovered:
         """What the method recovered, with the window's hard figures where it reads the window."""
         if self.judge is None:
             return own
         threshold = float(self.threshold)
-        cells, rows = self.window_cells(threshold)
-        if not rows:
+        rows = self.observed()
+        if not len(rows.y):
             return replace(own, thresholds=(threshold,))
+        place = (2 * rows.y + (rows.scores >= threshold)).astype(np.intp)
+        cells = np.bincount(place, rows.weight, minlength=4) / rows.weight.sum()
         value, *excess = self.judge.stated(cells[None])
         names, prices = self.judge.constraints, self.price_now.tolist()
         standings = tuple(map(GoalStanding, names, map(float, excess), prices))
@@ -476,14 +479,28 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         super()._load_from_state_dict(state_dict, prefix, *more)
         self._mirror()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._number = numbered(self)  # a copy is not the program it was copied from
+
     def _mirror(self) -> None:
         """Numbers of the buffers on the host, where a step reads them without a look-up."""
-        self._turn, self._step = self.calls.tolist()
-        self._shift = float(self.offset)
-        self._intercept = float(self.calibration)
+        self._call = int(self.calls)
+        self._threshold = float(self.threshold)
+        self._calibration = float(self.calibration)
+        self._dearness = 1 + float(self.price_now.sum())
         self._share = float(self.blend())
 
 
-def at_most(size: Tensor, most: Tensor) -> Tensor:
-    """By what a gradient of this size is multiplied to be no longer than ``most``; at most 1."""
-    return (most / size.clamp(min=1e-30)).clamp(max=1.0)
+def at_most(size: Any, most: Any) -> Any:
+    """By what something of this size is multiplied to be no larger than ``most``; at most 1."""
+    if is_tensor(size):
+        return (most / size.clamp(min=1e-30)).clamp(max=1.0)
+    return most / size if size > most else 1.0
+
+
+def squared(gradient: Any) -> Any:
+    """Its squared norm: a number on the host."""
+    if is_tensor(gradient):
+        return (gradient * gradient).sum()
+    return float(gradient @ gradient)

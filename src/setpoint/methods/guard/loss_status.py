@@ -6,13 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from setpoint._core.notes import Note
-from setpoint.expressions.evaluate import Reading
-from setpoint.methods.confusion.goal_over_cells import Lowered
-
-SURE = 1.959963984540054  #: standard normal quantile of a two-sided 95 % interval
 
 
 class LossPhase(StrEnum):
@@ -106,58 +100,3 @@ def _shown(figure: LossFigure, named: bool = True) -> str:
     if math.isnan(figure.value):
         return f"{name}is empty: nobody is decided"
     return f"{name}{figure.value:.3f} (95% interval {figure.low:.3f} to {figure.high:.3f})"
-
-
-def figures(
-    lowered: Lowered, cells: np.ndarray, size: float
-) -> tuple[LossFigure, tuple[tuple[LossFigure, float, bool], ...]]:
-    """The objective, and each constraint's left side with its bound and whether it is held.
-
-    Parameters
-    ----------
-    lowered : Lowered
-    cells : numpy.ndarray
-        (cells,) of hard decisions, per unit of mass.
-    size : float
-        Rows they are of.
-    """
-    goal = lowered.goal
-    objective = _figure(lowered, goal.objective, cells, size, str(goal.objective))
-    constraints = []
-    for constraint in goal.constraints:
-        figure = _figure(lowered, constraint.left, cells, size, str(constraint))
-        bound = _value(lowered, constraint.right, cells).value
-        gap = figure.value - float(bound)
-        held = {">=": gap >= -1e-12, "<=": gap <= 1e-12}.get(constraint.op, abs(gap) < 1e-9)
-        constraints.append((figure, float(bound), bool(held)))
-    return objective, tuple(constraints)
-
-
-def _value(lowered: Lowered, expression: object, cells: np.ndarray) -> Reading:
-    totals = lowered.host.count @ cells
-    env = dict(zip(lowered.leaves, totals.tolist(), strict=True))
-    return expression.read(env)  # type: ignore[attr-defined]
-
-
-def _figure(
-    lowered: Lowered, expression: object, cells: np.ndarray, size: float, text: str
-) -> LossFigure:
-    """A value with its interval: the delta method, on half a row more in every cell.
-
-    The half row keeps the interval open where a rate is 0 or 1.
-    """
-    reading = _value(lowered, expression, cells)
-    value = float(reading.value) if bool(reading.defined) else math.nan
-    padded = (cells * size + 0.5) / (size + 0.5 * len(cells))
-    middle = float(_value(lowered, expression, padded).value)
-    slope = np.zeros(len(cells))
-    for i in range(len(cells)):
-        step = max(1e-6, 1e-4 * padded[i])
-        ends = [padded.copy(), padded.copy()]
-        ends[0][i] -= step
-        ends[1][i] += step
-        low, high = (float(_value(lowered, expression, x).value) for x in ends)
-        slope[i] = (high - low) / (2 * step)
-    spread = padded @ slope**2 - (padded @ slope) ** 2
-    error = SURE * math.sqrt(max(spread, 0.0) / size)
-    return LossFigure(text=text, value=value, low=middle - error, high=middle + error)

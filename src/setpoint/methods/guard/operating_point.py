@@ -139,6 +139,7 @@ def intercept(scores: np.ndarray, y: np.ndarray, weight: np.ndarray, start: floa
 
 
 LOWEST = 1e-3  #: of a price, so that it can come back by multiplication
+LIMIT = 100.0  #: of a price, in units of the objective; at 100 the objective hardly counts
 
 
 def price_at(lowered: Lowered, cells: np.ndarray, probability: float, limit: float) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +18,14 @@ class TrackedRows(NamedTuple):
     scores: Tensor
     place: Tensor
     weight: Tensor
+
+
+class ObservedRows(NamedTuple):
+    """Scores, labels 0 and 1, and weights (n,) of rows on the host, finite and of some weight."""
+
+    scores: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
 
 
 class Pool(nn.Module):
@@ -43,34 +53,53 @@ class Pool(nn.Module):
         self.register_buffer("at", torch.zeros((), dtype=torch.long))
 
     def push(self, new: TrackedRows, size: int) -> None:
-        """Take rows in, at most ``size`` in all; the oldest fall out."""
-        n = min(len(new.weight), size)
-        if self.at.is_cpu and not torch.compiler.is_compiling():
-            at = int(self.at) % size
-            first = min(n, size - at)
+        """Take rows in, at most ``size`` in all; the oldest fall out.
+
+        Of more than ``size`` some are taken evenly, since rows may be sorted.
+        """
+        n = len(new.weight)
+        if n > size:
+            some = torch.arange(size, device=self.at.device) * n // size
+            new, n = TrackedRows(*(x[some] for x in new)), size
+        buffers = cast("dict[str, Tensor]", self._buffers)
+        if not self.at.is_cpu or torch.compiler.is_compiling():
+            where = (self.at + torch.arange(n, device=self.at.device)) % size
             for name in TrackedRows._fields:
-                old, rows = getattr(self, name), getattr(new, name)
-                old[at : at + first] = rows[:first]
-                if first < n:
-                    old[: n - first] = rows[first:n]
-            self.at.fill_((at + n) % size)
+                old = buffers[name]
+                old.index_copy_(0, where, getattr(new, name).to(old.dtype))
+            self.at.copy_((self.at + n) % size)
             return
-        where = (self.at + torch.arange(n, device=self.at.device)) % size
+        place = buffers["at"].numpy()
+        at = int(place) % size
+        first = min(n, size - at)
         for name in TrackedRows._fields:
-            old = getattr(self, name)
-            old.index_copy_(0, where, getattr(new, name)[:n].to(old.dtype))
-        self.at.copy_((self.at + n) % size)
+            old, rows = buffers[name].numpy(), getattr(new, name).numpy()
+            old[at : at + first] = rows[:first]
+            if first < n:
+                old[: n - first] = rows[first:n]
+        place[...] = (at + n) % size
 
     def rows(self, size: int) -> TrackedRows:
         """The rows so far; those that are missing have weight 0."""
         return TrackedRows(self.scores[:size], self.place[:size], self.weight[:size])
 
+    def in_order(self, size: int) -> TrackedRows:
+        """The same, the oldest first."""
+        at = int(self.at) % size
+        return TrackedRows(*(torch.roll(x, -at, 0) for x in self.rows(size)))
+
 
 def rows_of(batch: Batch) -> TrackedRows:
     """The rows of a batch; what is not finite has no weight."""
+    if (
+        batch.flat
+        and math.isfinite(float(batch.logits.sum()))
+        and (batch.weight is None or math.isfinite(float(batch.weight.sum())))
+    ):
+        return TrackedRows(batch.logits, *map(torch.from_numpy, (batch.place, batch.unit)))
     place, weight = torch.as_tensor(batch.place), batch.weight
     weight = torch.ones_like(place, dtype=batch.logits.dtype) if weight is None else weight
-    finite = batch.logits.isfinite()
-    here = finite if finite.ndim == 1 else finite.all(1)
-    scores = torch.where(finite, batch.logits, 0.0)
+    here = batch.logits.isfinite()
+    scores = torch.where(here, batch.logits, 0.0)
+    here = here if here.ndim == 1 else here.all(1)
     return TrackedRows(scores, place.long(), torch.where(here & weight.isfinite(), weight, 0.0))

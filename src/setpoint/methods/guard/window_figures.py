@@ -1,0 +1,126 @@
+"""Figures of a goal on a window of recent rows, with intervals that know the rows are stale.
+
+A row of the window was scored some steps ago, by weights that have moved since. Its 95 % interval
+is therefore wider than that of as many rows scored by one model. With h the influence of a row on a
+figure (the delta method) and b₁ … b_B its means in B consecutive blocks of the window,
+
+    error² = var(h) / n  +  max over B of (var(b) − B var(h) / n)₊  +  (trend² − 3 var(h) / n)₊
+
+the second part is by how much blocks differ beyond chance, which is what one model differs from
+their mean; the third what a straight line through the blocks rises from the middle of the window
+to its end, beyond what chance gives it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from setpoint.expressions import Expression
+from setpoint.expressions.evaluate import Reading
+from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.guard.loss_status import LossFigure
+
+SURE = 1.959963984540054  #: standard normal quantile of a two-sided 95 % interval
+BLOCKS = 16  #: of the window, of which the variation is taken
+# in 1,125 runs of the stress benchmark the interval held the truth in 75 % of them without blocks,
+# in 87 % with 8 blocks, in 90 % with the worst of 4, 8 and 16, and in 92 % with the trend
+DIVISIONS = (4, 8, 16)
+TREND = 8  #: blocks that the straight line goes through
+
+
+class ConstraintFigure(NamedTuple):
+    """A constraint's left side, its bound, and whether it is held."""
+
+    figure: LossFigure
+    bound: float
+    held: bool
+
+
+def block_cells(place: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray:
+    """Mass (blocks, cells) of rows in their order, by the cell that each falls into."""
+    blocks = min(BLOCKS, max(len(place), 1))
+    block = np.arange(len(place)) * blocks // max(len(place), 1)
+    mass = np.bincount(block * cells + place, weight, minlength=blocks * cells)
+    return mass.reshape(blocks, cells)
+
+
+def figures(
+    lowered: Lowered, blocks: np.ndarray, size: float
+) -> tuple[LossFigure, tuple[ConstraintFigure, ...]]:
+    """The objective, and each constraint's left side with its bound and whether it is held.
+
+    Parameters
+    ----------
+    lowered : Lowered
+    blocks : numpy.ndarray
+        (blocks, cells) mass of hard decisions.
+    size : float
+        Rows they are of.
+    """
+    goal = lowered.goal
+    objective = _figure(lowered, goal.objective, blocks, size, str(goal.objective))
+    cells = blocks.sum(0) / blocks.sum()
+    constraints = []
+    for constraint in goal.constraints:
+        figure = _figure(lowered, constraint.left, blocks, size, str(constraint))
+        bound = float(_value(lowered, constraint.right, cells).value)
+        gap = figure.value - bound
+        held = {">=": gap >= -1e-12, "<=": gap <= 1e-12}.get(constraint.op, abs(gap) < 1e-9)
+        constraints.append(ConstraintFigure(figure, bound, bool(held)))
+    return objective, tuple(constraints)
+
+
+def _value(lowered: Lowered, expression: Expression, cells: np.ndarray) -> Reading:
+    totals = lowered.host.count @ cells
+    env = dict(zip(lowered.leaves, totals.tolist(), strict=True))
+    return expression.read(env)
+
+
+def _figure(
+    lowered: Lowered, expression: Expression, blocks: np.ndarray, size: float, text: str
+) -> LossFigure:
+    """A value with its interval, on half a row more in every cell.
+
+    The half row keeps the interval open where a rate is 0 or 1.
+    """
+    cells = blocks.sum(0) / blocks.sum()
+    reading = _value(lowered, expression, cells)
+    value = float(reading.value) if bool(reading.defined) else math.nan
+    padded = (cells * size + 0.5) / (size + 0.5 * len(cells))
+    middle = float(_value(lowered, expression, padded).value)
+    slope = np.zeros(len(cells))
+    for i in range(len(cells)):
+        step = max(1e-6, 1e-4 * padded[i])
+        ends = [padded.copy(), padded.copy()]
+        ends[0][i] -= step
+        ends[1][i] += step
+        low, high = (float(_value(lowered, expression, x).value) for x in ends)
+        slope[i] = (high - low) / (2 * step)
+    error = SURE * _standard_error(slope, padded, blocks, size)
+    least, most = expression.interval()
+    low, high = max(middle - error, least), min(middle + error, most)
+    return LossFigure(text=text, value=value, low=low, high=high)
+
+
+def _standard_error(slope: np.ndarray, cells: np.ndarray, blocks: np.ndarray, size: float) -> float:
+    """By chance, by what blocks differ beyond chance, and by their trend."""
+    chance = max(cells @ slope**2 - (cells @ slope) ** 2, 0.0) / size
+    apart, risen = 0.0, 0.0
+    for count in DIVISIONS:
+        if len(blocks) % count:
+            continue
+        part = blocks.reshape(count, -1, blocks.shape[1]).sum(1)
+        mass = part.sum(1)
+        if not mass.all():
+            continue
+        mean = part @ slope / mass
+        mean -= mean.mean()
+        apart = max(apart, float(mean.var(ddof=1)) - count * chance)
+        if count == TREND:
+            time = np.arange(count) - (count - 1) / 2
+            rise = float(mean @ time / (time @ time)) * count / 2
+            risen = max(0.0, rise**2 - 3 * chance)
+    return math.sqrt(chance + apart + risen)
