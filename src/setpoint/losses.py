@@ -167,7 +167,8 @@ class GoalLoss(RunningLoss):
         totals = self.totals / program.whole(self.totals).clamp(min=1e-30)
         if not isinstance(program, GuardedProgram):
             return self.method.recover(program, totals, self.multipliers)
-        return program.recovered(self.method.recover(program.inner, totals, self.multipliers))
+        own = self.method.recover(program.inner, totals, self.multipliers)
+        return program.recovered(own, alone=self._exchange() is None)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
         """A run that was begun without a guard, by version 1, goes on without."""
@@ -176,9 +177,12 @@ class GoalLoss(RunningLoss):
             self._take(self.program.bare())
         super()._load_from_state_dict(state_dict, prefix, *more)
 
-    def extra_repr(self) -> str:
-        """The goal and the method."""
-        return f"{str(self.goal)!r}, {self.method}"
+    def __repr__(self) -> str:
+        """The goal and the method, and how the goal stands where that is known."""
+        head = f"GoalLoss({str(self.goal)!r}, {self.method})"
+        if not isinstance(self.program, GuardedProgram) or self.program.judge is None:
+            return head
+        return f"{head}\n{self.status()}"
 
 
 _method = method

@@ -458,18 +458,20 @@ class GuardedProgram(TracksThresholds, StreamProgram):
                 logger.warning("%s: %s", self.judge.goal, alarm.text)
         self._found = {alarm.code for alarm in alarms}
 
-    def recovered(self, own: Recovered) -> Recovered:
+    def recovered(self, own: Recovered, alone: bool = True) -> Recovered:
         """What the method recovered, with the window's hard figures where it reads the window."""
         if self.judge is None:
             return own
-        threshold = float(self.threshold)
         rows = self.observed()
+        read = self.reading(rows) if alone else None
+        threshold = float(self.threshold) if read is None else read.point.threshold
         if not len(rows.y):
             return replace(own, thresholds=(threshold,))
         place = (2 * rows.y + (rows.scores >= threshold)).astype(np.intp)
         cells = np.bincount(place, rows.weight, minlength=4) / rows.weight.sum()
         value, *excess = self.judge.stated(cells[None])
-        names, prices = self.judge.constraints, self.price_now.tolist()
+        prices = (self.price_now if read is None else read.prices).tolist()
+        names = self.judge.constraints
         standings = tuple(map(GoalStanding, names, map(float, excess), prices))
         return Recovered(-self.judge.goal.sign * float(value), standings, (threshold,))
 
