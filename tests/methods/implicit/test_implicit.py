@@ -14,10 +14,10 @@ from setpoint._core.errors import GoalError, KindError
 from setpoint.methods import Implicit, Lagrangian
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.guard.recent_rows import Pool, TrackedRows
 from setpoint.methods.implicit.implicit import multipliers
 from setpoint.methods.implicit.level_thresholds import best_threshold, level_thresholds, tail
 from setpoint.methods.implicit.threshold_search import search_shifts, search_slots
-from setpoint.methods.implicit.threshold_tracker import Pool, TrackedRows
 from setpoint.methods.portfolio import EFFORTS, entries
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, TrainingRows
