@@ -77,7 +77,8 @@ def loop_lines(about: dict, case: Case, file: Path) -> list[dict[str, Any]]:
         chosen["hindsight"] = max(run[key] for run in runs)
         chosen.pop("tune")
         part = {"part": "ranked" if aim in judging.RANKED else "constrained", "aim": aim}
-        lines.append({**about, **part, "way": way} | ({"at": at} if at else {}) | chosen)
+        line = {**about, **part, "way": way} | ({"at": at} if at else {}) | chosen
+        lines.append({k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()})
     return lines
 
 

@@ -22,7 +22,7 @@ from benchmarks.peers.networks import PARTS
 
 BATCH = 1024
 EPOCHS, PATIENCE = 300, 100
-RATES = (1e-3, 1e-2)  #: of Adam, for everybody; theirs is the first
+RATES = (1e-3, 1e-2, 3e-2)  #: of Adam, for everybody; theirs is the first
 ROUNDS = 200
 
 #: a fresh loss(logits, y) to train on, and its value on other rows
