@@ -37,6 +37,7 @@ class GoalProgram(StreamProgram):
 
     _reader: Any
     steepness: float = 1.0  #: greatest slope of a soft decision, per p (1 − p) of the logit
+    charges_held: bool = False  #: whether what holds softly is charged too, by hard counts
 
     def __init__(self, lowered: Any, reader: Any, start: Any) -> None:
         super().__init__()
