@@ -79,7 +79,7 @@ class Loss:
         """A fresh one; with ``memory=0`` its value is that of the batch at hand."""
         if self.goal is None:
             return nn.BCEWithLogitsLoss()
-        return sp.GoalLoss(self.goal, self.method, **{**self.options, **more})
+        return sp.GoalLoss(self.goal, self.method, guard=False, **{**self.options, **more})
 
     def judge(self) -> Callable[[Tensor, Tensor], float]:
         """What is least at the step that is kept, of the validation rows."""

@@ -40,7 +40,7 @@ config = BertConfig(
     max_position_embeddings=16,
     num_labels=2,
 )
-loss = sp.GoalLoss("maximize recall subject to precision >= 0.8", method="costs", guard=True)
+loss = sp.GoalLoss("maximize recall subject to precision >= 0.8")
 goal = GoalTrainerCallback(loss)
 with tempfile.TemporaryDirectory() as folder:
     trainer = Trainer(

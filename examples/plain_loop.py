@@ -11,7 +11,7 @@ import setpoint as sp
 
 x, y = rows(4000)
 model = network()
-loss = sp.GoalLoss("maximize recall subject to precision >= 0.8", method="costs", guard=True)
+loss = sp.GoalLoss("maximize recall subject to precision >= 0.8")
 keeper = sp.GoalKeeper(model, loss, x[2500:3250], y[2500:3250], patience=5)
 optimiser = torch.optim.Adam(model.parameters(), 3e-3)
 loader = DataLoader(TensorDataset(x[:2500], y[:2500]), batch_size=128, shuffle=True)

@@ -99,7 +99,7 @@ def ours(rows: Split, rate: str, seed: int, method: str) -> list[Line]:
             net = linear(rows.train.x.shape[1])
             task = sp.Task.binary(groups={"group": (0, 1)})
             more = {"memory": 0, "warmup": 0, **options}
-            loss = GoalLoss(goal(rate), method, task=task, **more)
+            loss = GoalLoss(goal(rate), method, task=task, guard=False, **more)
             judges = {
                 way: _judge(aim or goal(rate), kind, group)
                 for way, (aim, kind) in WAYS[method].items()

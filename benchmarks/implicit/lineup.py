@@ -48,7 +48,7 @@ class Setup:
         options = {**self.options, **more}
         if self.multiple:
             options["class_weight"] = (1.0, self.multiple * ratio)
-        return GoalLoss(self.goal, self.method, **options)
+        return GoalLoss(self.goal, self.method, guard=False, **options)
 
     def _quantile(self) -> Any:
         k, low, high = (self.options[x] for x in ("sharpness", "low", "high"))

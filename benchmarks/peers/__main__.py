@@ -1,8 +1,8 @@
 """``python -m benchmarks.peers [NAME ...]``: the comparisons with peers, all or the named ones.
 
-Each takes one to three minutes of one core (the simulated draws some more) and replaces its file
-in ``benchmarks/recorded``; ``python -m benchmarks.results`` then makes the page anew. A peer that
-is not installed is left out, and the page says so.
+Each takes one to three minutes of one core (the simulated draws some more, training about 25) and
+replaces its file in ``benchmarks/recorded``; ``python -m benchmarks.results`` then makes the page
+anew. A peer that is not installed is left out, and the page says so.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks.harness import one_thread
 from benchmarks.peers import fairness, lagrangian, proving, ranking, simulated, thresholds
+from benchmarks.peers.training import comparison as training
 
 COMPARISONS = {
     "thresholds": thresholds.run,
@@ -22,6 +23,7 @@ COMPARISONS = {
     "ranking": ranking.run,
     "lagrangian": lagrangian.run,
     "simulated": simulated.run,
+    "training": training.run,
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.peers.training import page as training
 from benchmarks.results.figures import (
     difference,
     number,
@@ -238,4 +239,5 @@ SECTIONS: dict[str, tuple[Callable[[Recording], Section], str]] = {
     "peers-fairness": (fairness, "fairlearn: equal opportunity"),
     "peers-ranking": (ranking, "LibAUC: ranking losses"),
     "peers-lagrangian": (lagrangian, "Cooper: a Lagrangian by hand"),
+    "peers-training": (training.training, training.TITLE),
 }

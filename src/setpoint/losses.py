@@ -5,19 +5,36 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
 from setpoint._core.errors import KindError
+from setpoint._core.options import choice
 from setpoint.decisions import DecisionRule, tune
 from setpoint.expressions import Expression
 from setpoint.goals import Goal, Task
-from setpoint.methods import Method, Recovered, method
+from setpoint.methods import METHODS, Method, Recovered, method, method_for
 from setpoint.methods.goal_program import GoalProgram
 from setpoint.methods.guard.guarded_program import GuardedProgram, guarded
 from setpoint.methods.guard.loss_status import LossStatus
+from setpoint.methods.loss_identity import LossIdentity
+from setpoint.methods.pixels import as_rows
 from setpoint.programs import KeepsRows
 from setpoint.training import RunningLoss
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
+
+#: options of the loss itself
+OPTIONS = ("task", "accumulate", "memory", "warmup", "guard", "process_group")
+
+
+def _method_of(goal: Goal, task: Task, name: str | Method, options: dict[str, Any]) -> Method:
+    """The method that is named, or the one for the goal; mistyped options are recognised."""
+    if isinstance(name, str):
+        choice("method", name, ("auto", *METHODS))
+        if name == "auto":
+            return method_for(goal, task, OPTIONS, **options)
+    return method(name, OPTIONS, **options)
 
 
 class GoalLoss(RunningLoss):
@@ -27,8 +44,9 @@ class GoalLoss(RunningLoss):
     ----------
     goal : Goal, str or Expression
     method : str or Method
-        "soft-set", "costs", "cross-entropy", "pairwise", "implicit", "lagrangian", "exact" or
-        "errors"; or one made with options.
+        "auto": "costs" for decisions, "pairwise" for areas under a curve, "implicit" for the other
+        goals on a ranking, "errors" for regression. Or "soft-set", "costs", "cross-entropy",
+        "pairwise", "implicit", "lagrangian", "exact" or "errors"; or one made with options.
     task : Task or str, optional
         Binary by default. Multiclass and multilabel tasks say their classes:
         ``Task.multiclass(range(5))``; group columns their values: ``Task.binary(groups=…)``.
@@ -40,9 +58,10 @@ class GoalLoss(RunningLoss):
     warmup : int
         Steps of cross-entropy alone at the start.
     guard : bool
-        Start on evidence, keep an anchor of cross-entropy, bound every step, and follow the
-        operating point of the recent rows (:mod:`setpoint.methods.guard.guarded_program`). A step
-        takes about a quarter longer. Of no effect with ``memory=0``, on rankings and regression.
+        Start with cross-entropy until each class has been seen, keep a share of it, bound every
+        step, and act at the threshold that the recent rows ask for
+        (:mod:`setpoint.methods.guard.guarded_program`). False trains as the method was published.
+        Of no effect with ``memory=0``, and on rankings and regression.
     process_group : optional
         See :class:`torch.distributed.ProcessGroup`; the default group otherwise.
     **options
@@ -50,7 +69,11 @@ class GoalLoss(RunningLoss):
 
     Notes
     -----
-    It is called as ``loss(logits, target, weight=…, group=…)``. A method that keeps something for
+    It is called as ``loss(logits, target, weight=…, group=…)``. In segmentation every pixel is a
+    row: logits (b, 1, h, w), or (b, K, h, w) for several classes, targets (b, h, w), weights and
+    groups (b, h, w) or (b,). ``memory`` then counts pixels.
+
+    A method that keeps something for
     each row, ``Exact(form="table", rows=n)``, asks for ``row=`` too, the number of each row of the
     batch among all n; others take no notice of it.
 
@@ -67,19 +90,19 @@ class GoalLoss(RunningLoss):
     def __init__(
         self,
         goal: Goal | Expression | str,
-        method: str | Method = "soft-set",
+        method: str | Method = "auto",
         *,
         task: Task | str | None = None,
         accumulate: int = 1,
         memory: float = 8192,
         warmup: int = 1,
-        guard: bool = False,
+        guard: bool = True,
         process_group: ProcessGroup | None = None,
         **options: Any,
     ) -> None:
         self.goal = Goal.of(goal)
         self.task = Task.make(task)
-        self.method = _method(method, **options)
+        self.method = _method_of(self.goal, self.task, method, options)
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
@@ -115,7 +138,7 @@ class GoalLoss(RunningLoss):
         Examples
         --------
         >>> import torch, setpoint as sp
-        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9", guard=True)
+        >>> loss = sp.GoalLoss("maximize recall subject to precision >= 0.9")
         >>> loss.status().rows
         0
         """
@@ -160,19 +183,46 @@ class GoalLoss(RunningLoss):
         totals = self.totals / program.whole(self.totals).clamp(min=1e-30)
         if not isinstance(program, GuardedProgram):
             return self.method.recover(program, totals, self.multipliers)
-        return program.recovered(self.method.recover(program.inner, totals, self.multipliers))
+        own = self.method.recover(program.inner, totals, self.multipliers)
+        return program.recovered(own, alone=self._exchange() is None)
+
+    def _flat(self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any) -> Any:
+        """Images as rows, a row for each pixel."""
+        return as_rows(self.task, outputs, target, weight, group, row)
+
+    @property
+    def identity(self) -> LossIdentity:
+        """What the loss's state is about: goal, task, method, and the options that count."""
+        return LossIdentity.of(self.goal, self.task, self.method)
+
+    def get_extra_state(self) -> Tensor:
+        """What the state is about, as bytes: every format of weights can hold them."""
+        return self.identity.tensor()
+
+    def set_extra_state(self, state: Any) -> None:
+        """Refuse the state of another goal, task or method."""
+        self.identity.check(LossIdentity.read(state))
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
-        """A run that was begun without a guard, by version 1, goes on without."""
+        """Check whose state it is before any of it is taken.
+
+        Version 1 did not say whose it is. A run that it began without a guard goes on without.
+        """
+        saved = f"{prefix}_extra_state"
+        if saved in state_dict:
+            self.set_extra_state(state_dict[saved])
         begun = f"{prefix}totals" in state_dict and f"{prefix}program.calls" not in state_dict
         if begun and isinstance(self.program, GuardedProgram):
             self._take(self.program.bare())
             self.register_buffer("multipliers", self.program.start.clone().to(self.multipliers))
         super()._load_from_state_dict(state_dict, prefix, *more)
+        missing = more[2]
+        if saved in missing:
+            missing.remove(saved)
 
-    def extra_repr(self) -> str:
-        """The goal and the method."""
-        return f"{str(self.goal)!r}, {self.method}"
-
-
-_method = method
+    def __repr__(self) -> str:
+        """The goal and the method, and how the goal stands where that is known."""
+        head = f"GoalLoss({str(self.goal)!r}, {self.method})"
+        if not isinstance(self.program, GuardedProgram) or self.program.judge is None:
+            return head
+        return f"{head}\n{self.status()}"

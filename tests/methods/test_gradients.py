@@ -10,6 +10,12 @@ from setpoint.losses import GoalLoss
 from setpoint.methods import GRID, Costs, SoftSet
 from setpoint.surrogates import Linear, Ramp, Sigmoid
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, guard=False, **options)
+
+
 BINARY = [
     "maximize f1",
     "maximize f_beta(2)",
@@ -59,7 +65,7 @@ def gradients(loss, reference, logits):
 @pytest.mark.parametrize("text", BINARY)
 def test_a_batch_at_its_own_totals_has_the_metrics_gradient(text, surrogate):
     logits, target, weight = rows(1)
-    loss = GoalLoss(text, SoftSet(surrogate, cross_entropy=0.0), memory=0, warmup=0).double()
+    loss = bare(text, SoftSet(surrogate, cross_entropy=0.0), memory=0, warmup=0).double()
     value = loss(logits, target, weight=weight)
     goal = loss.goal
     member = surrogate.value(torch.sigmoid(logits))
@@ -74,9 +80,7 @@ def test_a_batch_at_its_own_totals_has_the_metrics_gradient(text, surrogate):
 def test_several_thresholds_are_the_mean_of_each(surrogate):
     logits, target, weight = rows(2)
     method = SoftSet(surrogate, thresholds="grid", cross_entropy=0.25)
-    value = GoalLoss("maximize f1", method, memory=0, warmup=0).double()(
-        logits, target, weight=weight
-    )
+    value = bare("maximize f1", method, memory=0, warmup=0).double()(logits, target, weight=weight)
     p = torch.sigmoid(logits)
     scores = [sp.f1.soft(target, surrogate.at(t).value(p), sample_weight=weight) for t in GRID]
     entropy = F.binary_cross_entropy_with_logits(logits, target.double(), weight, reduction="sum")
@@ -92,7 +96,7 @@ def test_several_classes(text, membership):
     logits, target, weight = rows(3, width=4)
     task = sp.Task.multiclass(range(4))
     method = SoftSet(cross_entropy=0.0, membership=membership, temperature=0.7)
-    loss = GoalLoss(text, method, task=task, memory=0, warmup=0).double()
+    loss = bare(text, method, task=task, memory=0, warmup=0).double()
     value = loss(logits, target, weight=weight)
     member = memberships(logits, membership, 0.7)
     reference = loss.goal.objective.soft(target, member, sample_weight=weight, task=task)
@@ -121,7 +125,7 @@ def test_several_labels(text):
     logits = torch.randn(50, 3, generator=rng, dtype=torch.float64, requires_grad=True)
     target = (torch.rand(50, 3, generator=rng) < 0.4).long()
     task = sp.Task.multilabel(["a", "b", "c"])
-    loss = GoalLoss(text, SoftSet(cross_entropy=0.3), task=task, memory=0, warmup=0).double()
+    loss = bare(text, SoftSet(cross_entropy=0.3), task=task, memory=0, warmup=0).double()
     value = loss(logits, target)
     member = Linear().value(torch.sigmoid(logits))
     entropy = F.binary_cross_entropy_with_logits(logits, target.double())
@@ -143,7 +147,7 @@ def test_groups(text):
     logits, target, weight = rows(5)
     codes = torch.arange(60) % 2
     task = sp.Task.binary(groups={"group": ["a", "b"]})
-    loss = GoalLoss(text, SoftSet(cross_entropy=0.0, penalty=1), task=task, memory=0, warmup=0)
+    loss = bare(text, SoftSet(cross_entropy=0.0, penalty=1), task=task, memory=0, warmup=0)
     value = loss.double()(logits, target, weight=weight, group=codes)
     member = Linear().value(torch.sigmoid(logits))
     names = np.array(["a", "b"])[codes.numpy()]
@@ -170,7 +174,7 @@ def test_groups(text):
 
 def test_the_soft_area_has_both_end_points():
     logits, target, weight = rows(6)
-    loss = GoalLoss(
+    loss = bare(
         "maximize auroc", SoftSet(thresholds="grid", cross_entropy=0.0), memory=0, warmup=0
     ).double()
     value = loss(logits, target, weight=weight)
@@ -192,7 +196,7 @@ def test_the_soft_area_has_both_end_points():
 @pytest.mark.parametrize("text", ["maximize f1", "maximize mcc", "maximize accuracy"])
 def test_costs_are_the_metrics_own_prices(text):
     logits, target, _ = rows(7)
-    loss = GoalLoss(text, Costs(floor=0.0), memory=0, warmup=0).double()
+    loss = bare(text, Costs(floor=0.0), memory=0, warmup=0).double()
     value = loss(logits, target)
     decided = (logits.detach() >= 0).double().requires_grad_()
     (worth,) = torch.autograd.grad(loss.goal.objective.soft(target, decided), decided)
@@ -207,7 +211,7 @@ def test_costs_are_the_metrics_own_prices(text):
 
 def test_costs_of_f1_are_two_minus_f_to_f():
     logits, target, _ = rows(8)
-    loss = GoalLoss("maximize f1", Costs(floor=0.0), memory=0, warmup=0).double()
+    loss = bare("maximize f1", Costs(floor=0.0), memory=0, warmup=0).double()
     loss(logits, target)
     worth = loss.prices.view(2, 2)
     f = sp.f1(target.numpy(), (logits >= 0).long().numpy())
@@ -218,7 +222,7 @@ def test_costs_of_f1_are_two_minus_f_to_f():
 
 def test_costs_of_recall_at_precision():
     logits, target, _ = rows(9)
-    loss = GoalLoss(
+    loss = bare(
         "maximize recall subject to precision >= 0.8", Costs(floor=0.0, rate=0.0, multipliers=[2.0])
     ).double()
     for _ in range(2):
@@ -229,7 +233,7 @@ def test_costs_of_recall_at_precision():
 
 def test_multipliers_settle_at_the_threshold():
     """For recall subject to precision >= α the closed form is λ = t / (α − t)."""
-    loss = GoalLoss("maximize recall subject to precision >= 0.8", "costs")
+    loss = bare("maximize recall subject to precision >= 0.8", "costs")
     totals = np.array([[0.7, 0.1, 0.05, 0.15]])
     for t in (0.3, 0.5, 0.7):
         found = loss.program.multipliers_at(totals, t)
@@ -241,7 +245,7 @@ def test_cross_entropy_is_torchs(kind):
     logits, target, weight = rows(10, width=3)
     task = sp.Task.multiclass(range(3))
     options = {"balanced": {"class_weight": "balanced"}, "fixed": {"class_weight": [1, 2, 3]}}
-    loss = GoalLoss(
+    loss = bare(
         "maximize accuracy", "cross-entropy", task=task, memory=0, warmup=0, **options.get(kind, {})
     ).double()
     value = loss(logits, target, weight=weight)
@@ -260,7 +264,7 @@ def test_cross_entropy_is_torchs(kind):
 @pytest.mark.parametrize("text", ["maximize auroc", "maximize average_precision"])
 def test_pairs_of_a_batch(text):
     logits, target, weight = rows(11)
-    loss = GoalLoss(text, "pairwise", cross_entropy=0.2, temperature=1.0).double()
+    loss = bare(text, "pairwise", cross_entropy=0.2, temperature=1.0).double()
     value = loss(logits, target, weight=weight)
     z_p, w_p = logits[target == 1], weight[target == 1]
     z_n, w_n = logits[target == 0], weight[target == 0]

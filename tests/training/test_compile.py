@@ -16,6 +16,12 @@ from setpoint.methods import (
 )
 from setpoint.surrogates import Annealed
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, guard=False, **options)
+
+
 # torch's own tracer instantiates autograd functions, and warns of it
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*should not be instantiated:DeprecationWarning",
@@ -101,20 +107,41 @@ def fresh():
 
 @pytest.mark.parametrize(("goal", "method", "task", "options"), CASES)
 def test_compiled_is_eager(goal, method, task, options):
-    eager, twin = (GoalLoss(goal, method, task=task, **options) for _ in range(2))
+    eager, twin = (bare(goal, method, task=task, **options) for _ in range(2))
     follow(eager, twin, task, torch.float32, rtol=1e-4, atol=1e-6)
+
+
+GUARDED = {
+    "costs constrained": (HELD, "costs", None, {}),
+    "costs constrained, in parts": (HELD, "costs", None, {"accumulate": 2}),
+    "soft constrained": (HELD, "soft-set", None, {}),
+    "implicit constrained": (HELD, Implicit(every=2), None, {}),
+    "costs macro f1": ("maximize macro(f1)", "costs", CLASSES, {}),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_guarded_loss_reads_its_window_out_of_the_graph(name):
+    """60 steps: three readings, at the last of which the method has all its share."""
+    goal, method, task, options = GUARDED[name]
+    eager, twin = (GoalLoss(goal, method, task=task, **options) for _ in range(2))
+    follow(eager, twin, task, torch.float32, steps=60, rtol=1e-4, atol=1e-6)
+    if eager.program.window is not None:
+        assert eager.threshold != 0
+        assert twin.threshold == pytest.approx(eager.threshold, rel=1e-4)
+        assert torch.equal(twin.program.evidence, eager.program.evidence)
 
 
 @pytest.mark.parametrize("name", ["soft f1", "soft f1 in parts", "costs constrained"])
 def test_compiled_is_eager_in_double(name):
     goal, method, task, options = LOSSES[name]
-    eager, twin = (GoalLoss(goal, method, task=task, **options).double() for _ in range(2))
+    eager, twin = (bare(goal, method, task=task, **options).double() for _ in range(2))
     follow(eager, twin, task, torch.float64, rtol=1e-9, atol=1e-12)
 
 
-def follow(eager, twin, task, dtype, **close):
+def follow(eager, twin, task, dtype, steps=6, **close):
     compiled = torch.compile(twin, fullgraph=True, backend="aot_eager")
-    for step in range(6):
+    for step in range(steps):
         logits, target, weight = batch(task, step)
         found = []
         for loss in (eager, compiled):
@@ -134,7 +161,7 @@ def test_a_model_and_its_loss_in_one_graph():
     for compiled in (False, True):
         torch.manual_seed(0)
         model = torch.nn.Linear(3, 1)
-        loss = GoalLoss("maximize f1")
+        loss = bare("maximize f1")
 
         def step(x, y, model=model, loss=loss):
             return loss(model(x), y)
@@ -154,12 +181,13 @@ def test_a_model_and_its_loss_in_one_graph():
 
 
 def test_the_compiled_loss_takes_batches_of_other_sizes():
-    eager, twin = (GoalLoss("maximize f1") for _ in range(2))
+    eager, twin = (bare("maximize f1") for _ in range(2))
     compiled = torch.compile(twin, fullgraph=True, backend="aot_eager")
     for step, n in enumerate((24, 24, 7, 33)):
         logits, target, _ = batch(None, step, n)
-        logits = logits.float()
+        logits = logits.float().requires_grad_()
         assert compiled(logits, target).item() == pytest.approx(
             eager(logits, target).item(), rel=1e-5
         )
     torch.testing.assert_close(twin.totals, eager.totals)
+    assert eager.totals.sum() > 0

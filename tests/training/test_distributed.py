@@ -30,6 +30,12 @@ from setpoint.methods import (
     SoftSet,
 )
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, **{"guard": False, **options})
+
+
 STEPS, ROWS, FEATURES, K = 50, 61, 4, 3
 WORLDS = (1, 2, 3)
 CLASSES, LABELS = Task.multiclass(range(K)), Task.multilabel(["a", "b", "c"])
@@ -46,6 +52,20 @@ LOSSES = {
     "implicit point": ("minimize fnr_at_fpr(0.1)", Implicit(every=3), None, {}),
     "implicit curve": ("maximize auprc(min_recall=0.6)", Implicit(every=3), None, {}),
     "implicit recall": (HELD, Implicit(every=3), None, {}),
+    # pools that are full after a few steps: the newest rows of all processes, not of each
+    "implicit point, full pool": (
+        "minimize fnr_at_fpr(0.1)",
+        Implicit(every=3, pool=200),
+        None,
+        {},
+    ),
+    "implicit f1, full pool": ("maximize f1", Implicit(every=3, pool=150), None, {}),
+    "implicit shifts, full pool": (
+        "maximize macro(f1)",
+        Implicit(every=5, pool=200),
+        CLASSES,
+        {},
+    ),
     "exact constrained": (HELD, Exact(anneal=20), None, {}),
     "exact curve": ("maximize average_precision", Exact(anneal=20, anchors=4), None, {}),
     "exact macro f1": ("maximize macro(f1)", Exact(anneal=20), CLASSES, {}),
@@ -53,8 +73,17 @@ LOSSES = {
     "lagrangian curve": ("maximize auroc(max_fpr=0.5)", Lagrangian(points=3), None, {}),
     "implicit shifts": ("maximize macro(f1)", Implicit(every=10), CLASSES, {}),
     "auroc": ("maximize auroc", Pairwise(cross_entropy=0.1), None, {}),
+    "guarded costs": (HELD, Costs(), None, {"guard": True}),
+    "guarded soft-set": (HELD, SoftSet(), None, {"guard": True}),
+    "guarded implicit": (HELD, Implicit(every=3), None, {"guard": True}),
+    "guarded macro f1": ("maximize macro(f1)", Costs(), CLASSES, {"guard": True}),
 }
 NAIVE = "soft f1 at its own totals"
+
+
+LONG = 500  #: steps in which pools of the default size are filled four times
+#: losses whose thresholds are decisions on pooled rows: one row more or less moves them
+THRESHOLDS = [name for name in LOSSES if "implicit" in name]
 
 
 def network(task):
@@ -76,14 +105,14 @@ def global_batch(task, step):
     return x, target, weight
 
 
-def trained(name, rank, world, group=None, wrap=None):
+def trained(name, rank, world, group=None, wrap=None, steps=STEPS):
     """What is left after the steps: parameters, and what the loss, over ``group``, remembers."""
     goal, method, task, options = LOSSES[name]
     model = network(task)
     wrapped = wrap(model) if wrap else model
-    loss = GoalLoss(goal, method, task=task, process_group=group, **options).double()
+    loss = bare(goal, method, task=task, process_group=group, **options).double()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for step in range(STEPS):
+    for step in range(steps):
         x, target, weight = (t[rank :: max(world, 1)] for t in global_batch(task, step))
         optimizer.zero_grad()
         value = loss(wrapped(x), target, weight=weight)
@@ -114,7 +143,12 @@ def worker(rank, world, folder, kind):
         "gloo", init_method=f"file://{folder}/{kind}-{world}", rank=rank, world_size=world
     )
     try:
-        if kind == "fsdp":
+        if kind == "long":
+            found = {
+                name: trained(name, rank, world, wrap=DistributedDataParallel, steps=LONG)
+                for name in THRESHOLDS
+            }
+        elif kind == "fsdp":
             found = {
                 name: trained(name, rank, world, wrap=shard_fully)
                 for name in ("soft f1", "costs constrained", "auroc")
@@ -200,6 +234,24 @@ def test_the_mean_of_each_process_own_metric_is_something_else(runs, alone, worl
 
 def test_on_one_process_the_naive_way_is_the_same(runs, alone):
     assert apart(runs[1][0]["naive"]["parameters"], alone[NAIVE]["parameters"]) <= 1e-6
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("world", WORLDS)
+def test_thresholds_are_taken_from_the_same_rows(runs, alone, world, name):
+    for found in runs[world]:
+        for what in ("parameters", "totals"):
+            assert apart(found[name][what], alone[name][what]) <= 1e-9 * ROWS
+
+
+@pytest.mark.slow
+def test_thresholds_are_taken_from_the_same_rows_in_a_long_run():
+    with tempfile.TemporaryDirectory() as folder:
+        found = spawned("long", 2, Path(folder))
+    for name in THRESHOLDS:
+        one = trained(name, 0, 0, steps=LONG)["parameters"]
+        for rank in found:
+            assert apart(rank[name]["parameters"], one) <= 1e-9, name
 
 
 def test_fully_sharded(alone):

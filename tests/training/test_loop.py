@@ -24,6 +24,12 @@ from setpoint.training.checkpoint import load_state, save_state
 from setpoint.training.events import EpochDone, Started, Stepped, Stopped
 from setpoint.training.loop import TrainingPlan, train
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return sp.GoalLoss(goal, method, guard=False, **options)
+
+
 CONSTRAINED = "maximize recall subject to precision >= 0.7"
 METHODS = {
     "cross-entropy": ("maximize f1", CrossEntropy()),
@@ -62,7 +68,7 @@ def judge_of(x, y):
 def run(name, path=None, stop_at=None, epochs=6, workers=None):
     goal, method = METHODS[name]
     x, y = problem()
-    model, loss = network(), sp.GoalLoss(goal, method, memory=500)
+    model, loss = network(), bare(goal, method, memory=500)
 
     def listener(event):
         if isinstance(event, Stepped) and event.step == stop_at:
@@ -113,7 +119,7 @@ def test_killed_and_resumed_from_the_end_of_an_epoch(tmp_path):
     with pytest.raises(Killed):
         train(
             network(),
-            sp.GoalLoss(goal, method, memory=500),
+            bare(goal, method, memory=500),
             InMemory(TrainingRows(x, y), 32),
             plan,
             judge_of(x, y),
@@ -131,7 +137,7 @@ def test_patience_may_wait():
     plan = TrainingPlan(epochs=30, patience=3, waits=10)
     done = train(
         network(),
-        sp.GoalLoss("maximize f1"),
+        bare("maximize f1"),
         InMemory(TrainingRows(x, y), 64),
         plan,
         lambda model: EpochVerdict((next(values),)),
@@ -144,10 +150,10 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "run.safetensors"
     for mark in ("one", "one"):
         plan = TrainingPlan(epochs=1, checkpoint=path, fingerprint=mark)
-        train(network(), sp.GoalLoss("maximize f1"), InMemory(TrainingRows(x, y), 64), plan)
+        train(network(), bare("maximize f1"), InMemory(TrainingRows(x, y), 64), plan)
     plan = TrainingPlan(epochs=1, checkpoint=path, fingerprint="two")
     with pytest.raises(sp.FileError, match="belongs to another run"):
-        train(network(), sp.GoalLoss("maximize f1"), InMemory(TrainingRows(x, y), 64), plan)
+        train(network(), bare("maximize f1"), InMemory(TrainingRows(x, y), 64), plan)
 
 
 def test_the_best_weights_are_returned_and_patience_ends_a_run():
@@ -163,7 +169,7 @@ def test_the_best_weights_are_returned_and_patience_ends_a_run():
     model = network()
     done = train(
         model,
-        sp.GoalLoss("maximize f1"),
+        bare("maximize f1"),
         InMemory(TrainingRows(x, y), 64),
         TrainingPlan(epochs=50, patience=3),
         judge,
@@ -186,7 +192,7 @@ def test_a_loss_that_is_not_finite_is_an_error_with_a_sentence():
     with pytest.raises(sp.DataError, match=r"NaN|became nan"):
         train(
             network(),
-            sp.GoalLoss("maximize f1"),
+            bare("maximize f1"),
             InMemory(TrainingRows(x, y), 32),
             TrainingPlan(epochs=2),
         )

@@ -9,7 +9,7 @@ from setpoint.methods.method import Method, Recovered
 from setpoint.methods.pairwise import Pairwise
 from setpoint.methods.regression.regression_errors import Errors
 from setpoint.methods.soft_set import GRID, SoftSet
-from setpoint.methods.table import METHODS, method
+from setpoint.methods.table import METHODS, method, method_for
 
 __all__ = [
     "GRID",
@@ -25,6 +25,7 @@ __all__ = [
     "Recovered",
     "SoftSet",
     "method",
+    "method_for",
 ]
 
 

@@ -272,6 +272,9 @@ class Lagrangian(Method):
             rate = usual * (3.0 if curve else 1.0)
         return dual(self.dual, rate, self.radius)
 
+    def state_options(self) -> dict[str, Any]:
+        return {"dual": type(self.mover()).__name__.lower(), "points": self.points}
+
     def objection(self, goal: Goal, task: Task) -> str | None:
         leaf = curve_of(goal)
         if not isinstance(leaf, Auroc | PrecisionOverRecall):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -92,6 +92,13 @@ class Method(ABC):
     @abstractmethod
     def recover(self, program: StreamProgram, totals: Tensor, multipliers: Tensor) -> Recovered:
         """What a program came to, in the user's units."""
+
+    def state_options(self) -> dict[str, Any]:
+        """Options that say what a saved state means; a state of others is refused.
+
+        Not what fades from the totals by itself, nor how fast something moves.
+        """
+        return {}
 
     # --- how it is trained -----------------------------------------------------------------------
 

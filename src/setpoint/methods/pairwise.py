@@ -30,6 +30,7 @@ from setpoint.methods.pair_sums import (
     average_precision_and_gradient,
 )
 from setpoint.programs import GathersRows, Priced, StreamProgram
+from setpoint.programs.column_rules import Checked
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ class Ranked(NamedTuple):
     def host(self) -> bool:
         """As for the batch."""
         return self.batch.host
+
+    @property
+    def checked(self) -> Checked:
+        """As for the batch."""
+        return self.batch.checked
 
     def small(self, x: Any) -> Any:
         """As for the batch."""

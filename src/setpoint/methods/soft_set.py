@@ -176,6 +176,9 @@ class SoftSet(Method):
         options = self.surrogate, self.thresholds, self.temperature
         return cast("tuple[Surrogate, tuple[float, ...], Schedule]", options)
 
+    def state_options(self) -> dict[str, Any]:
+        return {"thresholds": self.thresholds, "membership": self.membership}
+
     def objection(self, goal: Goal, task: Task) -> str | None:
         if _is_area(goal):
             if task.kind == "binary" and len(self._checked[1]) >= 3:

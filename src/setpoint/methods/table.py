@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, cast
 
-from setpoint._core.errors import KindError
+from setpoint._core.errors import GoalError, KindError
 from setpoint._core.options import choice
 from setpoint._core.words import did_you_mean, listing
+from setpoint.goals import Goal, Task
 from setpoint.methods.costs import Costs
 from setpoint.methods.cross_entropy import CrossEntropy
 from setpoint.methods.exact.exact import Exact
@@ -29,13 +31,25 @@ METHODS: dict[str, type[Method]] = {
     "errors": Errors,
 }
 
+ALL = 40  #: options that a sentence names; no method has as many
 
-def method(x: Any, **options: Any) -> Method:
-    """A method from a method, or from its name and options."""
+
+def method(x: Any, beside: Collection[str] = (), /, **options: Any) -> Method:
+    """A method from a method, or from its name and options.
+
+    Parameters
+    ----------
+    x : Method or str
+    beside : collection of str
+        Options of whoever asks: a mistyped one of these is recognised too.
+    **options
+    """
     if isinstance(x, Method):
         if options:
-            names = listing(options)
-            raise KindError(f"{names}: options belong into {type(x).__name__}(…), already made")
+            names, kind = listing(options), type(x).__name__
+            hints = [did_you_mean(name, beside) for name in options]
+            hint = next((f"; {hint}" for hint in hints if hint), "")
+            raise KindError(f"{names}: options belong into {kind}(…), already made{hint}")
         return x
     if isinstance(x, type) and issubclass(x, Method):
         raise KindError(f"method={x.__name__} is a class: make one, {x.__name__}()")
@@ -44,10 +58,26 @@ def method(x: Any, **options: Any) -> Method:
     options_of = METHODS[name_of_method].__dataclass_fields__  # type: ignore[attr-defined]
     for name in options:
         if name not in options_of:
-            otherwise = f"it has {listing(options_of)}" if options_of else "it has none"
-            hint = did_you_mean(name, options_of, otherwise)
-            raise KindError(f'method="{x}" has no option "{name}": {hint}')
+            hint = did_you_mean(name, [*options_of, *beside])
+            taken = f"it takes {listing(options_of, ALL)}" if options_of else "it takes none"
+            own = f"; the loss itself takes {listing(beside, ALL)}" if beside else ""
+            words = f"{hint} {taken[0].upper()}{taken[1:]}" if hint else taken
+            raise KindError(f'method="{x}" has no option "{name}": {words}{own}')
     return METHODS[name_of_method](**options)
+
+
+#: tried in turn where no method is named; of those for decisions "costs" is the simplest that
+#: collapses least (docs/results.md, "Plain loops with defaults")
+SAFEST = ("costs", "pairwise", "implicit", "errors")
+
+
+def method_for(goal: Goal, task: Task, beside: Collection[str] = (), /, **options: Any) -> Method:
+    """The method that a goal is trained with where none is named."""
+    for name in SAFEST:
+        if METHODS[name]().accepts(goal, task):
+            return method(name, beside, **options)
+    why = METHODS[SAFEST[0]]().refusal(goal, task)
+    raise GoalError(f"no method trains on this goal as it stands: {why}")
 
 
 def trains_real_targets(x: Any) -> bool:

@@ -71,7 +71,11 @@ class StreamProgram(nn.Module, ABC):
 
     @abstractmethod
     def rows(self, outputs: Tensor, target: Any, weight: Any, group: Any) -> Any:
-        """Check a batch's shapes and prepare it; handed to the methods below."""
+        """Check a batch's shapes and prepare it; handed to the methods below.
+
+        Whoever runs the program reads ``logits``, ``host``, ``small`` and ``checked`` of them: the
+        columns of labels and weights with their rules (:mod:`setpoint.programs.column_rules`).
+        """
 
     @abstractmethod
     def mass(self, rows: Any) -> tuple[Any, int]:
@@ -116,7 +120,7 @@ class StreamProgram(nn.Module, ABC):
 
     @abstractmethod
     def check(self, rows: Any) -> None:
-        """Look at the values of a batch, as only the first one can afford."""
+        """Look at all values of a batch, as only the first one can afford."""
 
     @abstractmethod
     def whole(self, totals: Any) -> Any:

@@ -41,9 +41,16 @@ def summed(parts: list[Any], like: Tensor, group: Any = None) -> list[Any]:
 
     Parts are tensors on a device, or arrays and numbers on the host, and come back as they were.
     """
-    columns = [torch.as_tensor(part, device=like.device) for part in parts]
+    host = like.device.type == "cpu"
+    # a number of Python's would be narrowed to float32
+    columns = [
+        x
+        if isinstance(x, Tensor)
+        else torch.as_tensor(x, device=like.device, dtype=torch.float64 if host else None)
+        for x in parts
+    ]
     exact = columns[0].dtype == torch.float64  # totals that are never forgotten are kept so
-    wide = torch.float64 if exact or like.device.type == "cpu" else like.dtype
+    wide = torch.float64 if exact or host else like.dtype
     joined = torch.cat([part.reshape(-1).to(wide) for part in columns])
     dist.all_reduce(joined, group=group)
     whole = joined.split([part.numel() for part in columns])

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -25,6 +26,7 @@ from setpoint._core.arrays import assign, exponential, inverse, total, where
 from setpoint._core.errors import KindError
 from setpoint._core.options import number, whole
 from setpoint.programs import GathersRows, KeepsRows, Priced, StreamProgram, TracksThresholds
+from setpoint.programs.column_rules import ColumnWatch, check_columns, lies_on_host
 from setpoint.training.distributed import Processes, gathered, summed, world_size
 
 if TYPE_CHECKING:
@@ -70,6 +72,24 @@ MOVING = ("totals", "prices", "multipliers")  #: the buffers that every step mov
 CALLS_BEFORE_NOTICES = 100
 
 
+def _autocast(outputs: Any) -> bool:
+    """Whether operations on outputs are being narrowed."""
+    on_host = getattr(outputs, "is_cpu", True)
+    return torch.is_autocast_enabled("cpu" if on_host else outputs.device.type)
+
+
+def _plain(outputs: Any) -> Any:
+    """Outputs that ask for no gradient; what is no tensor is refused later."""
+    return outputs.detach() if isinstance(outputs, Tensor) else outputs
+
+
+def _gradients_allowed() -> AbstractContextManager[Any]:
+    """Leave inference mode, in which prices that are gradients cannot be taken."""
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
+
+
 def check_options(program: StreamProgram, memory: float, accumulate: int) -> None:
     """Refuse options that the program cannot be run with."""
     if accumulate > 1 and not memory:
@@ -97,11 +117,12 @@ def check_options(program: StreamProgram, memory: float, accumulate: int) -> Non
 
 
 class LossWatch:
-    """Calls so far, and the totals once noted down to be looked at. No part of the loss's state."""
+    """Calls so far, and what was noted down to be looked at. No part of the loss's state."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.noted: tuple[Tensor, ...] = ()
+        self.columns = ColumnWatch()  #: labels and weights on a device
 
 
 class BatchTotals(NamedTuple):
@@ -206,20 +227,66 @@ class RunningLoss(nn.Module):
     ) -> Tensor:
         """The loss on a batch: a scalar, finite for every finite input.
 
+        Outputs that no gradient is asked for move nothing: they are read as in evaluation mode,
+        under ``no_grad`` and ``inference_mode`` and where they were detached. :meth:`observe` takes
+        such a batch in.
+
         ``row`` holds the number of each row among all rows; only losses that are ``indexed`` ask
         for it.
         """
-        if self.training and not torch.is_grad_enabled():
-            self.eval()  # nothing is learned from this batch: validation inside a training loop
-            try:
-                return self.forward(outputs, target, weight=weight, group=group, row=row)
-            finally:
-                self.train()
-        kind = outputs.device.type if isinstance(outputs, Tensor) else "cpu"
-        if torch.is_autocast_enabled(kind):  # sums and prices are never narrowed
-            with torch.autocast(kind, enabled=False):
-                return self._loss(outputs, target, weight, group, row)
+        if not torch.is_grad_enabled() or not getattr(outputs, "requires_grad", True):
+            return self._read(outputs, target, weight, group, row)
+        if _autocast(outputs):
+            return self._wide(outputs, target, weight, group, row)
         return self._loss(outputs, target, weight, group, row)
+
+    def observe(
+        self,
+        outputs: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        group: Groups = None,
+        row: Tensor | None = None,
+    ) -> Tensor:
+        """Take a batch in that no gradient is asked for; its loss.
+
+        Totals, prices, thresholds and steps move as in a step of training: to fill the totals
+        before the first step, or to follow a model that something else trains.
+
+        Raises
+        ------
+        KindError
+            In evaluation mode, where nothing is remembered.
+        """
+        if not self.training:
+            raise KindError(
+                "the loss is in evaluation mode, where it remembers nothing: call loss.train() "
+                "before loss.observe(…)"
+            )
+        with _gradients_allowed():
+            return self._wide(_plain(outputs), target, weight, group, row)
+
+    def _read(
+        self, outputs: Tensor, target: Tensor, weight: Tensor | None, group: Groups, row: Any
+    ) -> Tensor:
+        """The loss in evaluation mode: nothing is learned, as in validation between two steps."""
+        was = self.training
+        self.eval()
+        try:
+            with _gradients_allowed():
+                return self._wide(_plain(outputs), target, weight, group, row)
+        finally:
+            self.train(was)
+
+    def _wide(
+        self, outputs: Tensor, target: Tensor, weight: Tensor | None, group: Groups, row: Any
+    ) -> Tensor:
+        """The loss outside autocast: sums and prices are never narrowed."""
+        if not _autocast(outputs):
+            return self._loss(outputs, target, weight, group, row)
+        with torch.autocast(outputs.device.type, enabled=False):
+            return self._loss(outputs, target, weight, group, row)
 
     def _loss(
         self,
@@ -229,6 +296,8 @@ class RunningLoss(nn.Module):
         group: Groups,
         row: Tensor | None,
     ) -> Tensor:
+        if getattr(outputs, "ndim", 1) > 2:
+            outputs, target, weight, group, row = self._flat(outputs, target, weight, group, row)
         program, world = self._program, world_size(self.process_group)
         own = None  # where this process's rows lie among those of all
         if world > 1 and isinstance(program, GathersRows):
@@ -246,6 +315,12 @@ class RunningLoss(nn.Module):
             self._tracker.settle(rows, self.steps, self._exchange(), not self.memory)
         value, gradient = self._step(rows, world)
         return attached(outputs, value, gradient if own is None else gradient[own])
+
+    def _flat(
+        self, outputs: Tensor, target: Any, weight: Any, group: Any, row: Any
+    ) -> tuple[Tensor, Any, Any, Any, Any]:
+        """Outputs of more than two dimensions as rows, where a loss knows how."""
+        return outputs, target, weight, group, row
 
     def _exchange(self) -> Processes | None:
         return Processes(self.process_group) if world_size(self.process_group) > 1 else None
@@ -287,6 +362,8 @@ class RunningLoss(nn.Module):
     ) -> None:
         """Set thresholds anew from many rows at once, by outputs of a model in evaluation mode."""
         if self._tracker is not None:
+            if outputs.ndim > 2:
+                outputs, target, weight, group, _ = self._flat(outputs, target, weight, group, None)
             rows = self._program.rows(outputs.detach(), target, weight, group)
             self._tracker.refresh(rows, self._exchange())
 
@@ -403,13 +480,18 @@ class RunningLoss(nn.Module):
     # --- what a user should know ------------------------------------------------------------------
 
     def _look(self, rows: Any) -> None:
-        """Check the first batch's values; after some calls say once what the totals tell.
+        """Check labels and weights, of the first batch all values; later say what totals tell.
 
-        The totals are copied to the host without waiting and read at a later call.
+        Nobody waits for a device after the first batch: faults of labels and the totals are copied
+        to the host and read at a later call.
         """
         watch = self._watch
         if watch.calls == 0:
             self._program.check(rows)
+        elif lies_on_host(rows.logits):
+            check_columns(rows.checked)
+        else:
+            watch.columns.see(rows.checked)
         if not self.training:
             return
         watch.calls += 1

@@ -12,8 +12,9 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import setpoint as sp
-from setpoint.methods.guard.guarded_program import EVERY, MARGIN, STEEPEST
+from setpoint.methods.guard.guarded_program import EVERY, STEEPEST
 from setpoint.methods.guard.operating_point import operating_point
+from setpoint.methods.guard.window_reading import MARGIN
 
 METHODS = ("soft-set", "costs", "implicit", "lagrangian", "exact")
 FLOOR = "maximize recall subject to precision >= 0.7"

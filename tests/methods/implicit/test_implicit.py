@@ -14,14 +14,20 @@ from setpoint._core.errors import GoalError, KindError
 from setpoint.methods import Implicit, Lagrangian
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.guard.recent_rows import Pool, TrackedRows
 from setpoint.methods.implicit.implicit import multipliers
 from setpoint.methods.implicit.level_thresholds import best_threshold, level_thresholds, tail
 from setpoint.methods.implicit.threshold_search import search_shifts, search_slots
-from setpoint.methods.implicit.threshold_tracker import Pool, TrackedRows
 from setpoint.methods.portfolio import EFFORTS, entries
 from setpoint.solvers import FirstOrder
 from setpoint.training.batches import InMemory, TrainingRows
 from setpoint.training.loop import TrainingPlan, train
+
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return sp.GoalLoss(goal, method, guard=False, **options)
+
 
 SCORES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
 GROUPS = sp.Task.binary(groups={"g": ["a", "b"]})
@@ -118,8 +124,8 @@ def test_which_constraint_stops_the_threshold():
         ("maximize recall subject to precision >= 0.2, fpr <= 0.1", [0, 1]),
         ("maximize f1 subject to recall >= 0.05", [0]),
     ):
-        loss = sp.GoalLoss(text, "implicit", memory=0, warmup=0)
-        loss(z, y)
+        loss = bare(text, "implicit", memory=0, warmup=0)
+        loss.observe(z, y)
         assert loss.program.keeper.binds.tolist() == binds
 
 
@@ -218,11 +224,11 @@ def test_few_rows_are_pooled_until_the_level_means_something():
     rng = torch.Generator().manual_seed(0)
     found = {}
     for pool in (0, 8192):
-        loss = sp.GoalLoss("minimize fnr_at_fpr(0.02)", "implicit", pool=pool, every=1)
+        loss = bare("minimize fnr_at_fpr(0.02)", "implicit", pool=pool, every=1)
         at = []
         for _ in range(120):
             z = torch.randn(40, generator=rng)
-            loss(z, torch.zeros(40).long())
+            loss.observe(z, torch.zeros(40).long())
             at.append(float(loss.program.reader.thresholds))
         found[pool] = np.array(at[60:])
     truth = 2.0537  # of a standard normal
@@ -252,7 +258,7 @@ def test_finite_where_there_is_nothing_to_go_by(text, kind):
         "far apart": (1e4 * z, y),
         "one row": (z[:1], y[:1]),
     }[kind]
-    loss = sp.GoalLoss(text, "implicit", warmup=0)
+    loss = bare(text, "implicit", warmup=0)
     for _ in range(12):
         leaf = z.clone().requires_grad_()
         value = loss(leaf, y)
@@ -268,8 +274,7 @@ def test_the_regulariser_keeps_scores_off_the_threshold():
     leaf, plain = z.clone().requires_grad_(), z.clone().requires_grad_()
     options = {"memory": 0, "warmup": 0, "pool": 0, "sharpness": 2.0}
     with_, without = (
-        sp.GoalLoss("minimize fnr_at_fpr(0.2)", "implicit", regulariser=r, **options)
-        for r in (0.7, 0.0)
+        bare("minimize fnr_at_fpr(0.2)", "implicit", regulariser=r, **options) for r in (0.7, 0.0)
     )
     with_(leaf, y).backward()
     without(plain, y).backward()
@@ -290,7 +295,7 @@ def test_the_regulariser_keeps_scores_off_the_threshold():
 def test_following_the_step_is_the_order_statistic_to_first_order():
     z, y = (x.double() if x.is_floating_point() else x for x in rows(4000, scale=1.3))
     options = {"memory": 0, "warmup": 0, "pool": 0, "correction": "soft"}
-    loss = sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", follow=True, **options)
+    loss = bare("minimize fnr_at_fpr(0.1)", "implicit", follow=True, **options)
     leaf = z.clone().requires_grad_()
     loss(leaf, y)
     before = float(loss.program.reader.thresholds)
@@ -312,7 +317,7 @@ def test_thresholds_are_refreshed_from_all_rows_in_evaluation_mode():
     x = torch.stack([z, -z, torch.ones_like(z)], 1)
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(3, 1, bias=False))
-    loss = sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", every=1000, warmup=0)
+    loss = bare("minimize fnr_at_fpr(0.1)", "implicit", every=1000, warmup=0)
     plan = TrainingPlan(solver=FirstOrder(1e-9, weight_decay=0), epochs=2)
     run = train(model, loss, InMemory(TrainingRows(x, y), 100), plan)
     with torch.no_grad():
@@ -336,7 +341,7 @@ def test_a_line_is_turned_towards_the_operating_point():
     for name in ("cross-entropy", "implicit"):
         torch.manual_seed(0)
         model = torch.nn.Linear(2, 1)
-        loss = sp.GoalLoss(goal, name, memory=0, warmup=0)
+        loss = bare(goal, name, memory=0, warmup=0)
         optimizer = torch.optim.Adam(model.parameters(), 0.05)
         for _ in range(150):
             optimizer.zero_grad()
@@ -369,7 +374,7 @@ def test_thresholds_by_group_are_stated_not_guessed():
     made.fit(X, y.numpy(), group=g)
     assert made.rule_.kind == "per-group"
     with pytest.raises(GoalError, match="declare its values"):
-        sp.GoalLoss("maximize f1", way)
+        bare("maximize f1", way)
 
 
 def test_it_enters_the_portfolio_where_it_has_a_reason():
@@ -392,7 +397,7 @@ def test_it_enters_the_portfolio_where_it_has_a_reason():
 
 
 def test_a_copy_after_many_steps_trains_like_the_original():
-    loss = sp.GoalLoss("maximize auroc(max_fpr=0.2)", "implicit", points=3, every=3)
+    loss = bare("maximize auroc(max_fpr=0.2)", "implicit", points=3, every=3)
     for i in range(230):
         z, y = rows(40, seed=i)
         loss(z.requires_grad_(), y.float())
@@ -400,7 +405,7 @@ def test_a_copy_after_many_steps_trains_like_the_original():
     thawed = pickle.loads(pickle.dumps(loss))
     for i in range(5):
         z, y = rows(40, seed=1000 + i)
-        values = [float(one(z, y.float())) for one in (loss, twin, thawed)]
+        values = [float(one.observe(z, y.float())) for one in (loss, twin, thawed)]
         assert values[1] == pytest.approx(values[0], abs=1e-6)
         assert values[2] == pytest.approx(values[0], abs=1e-6)
 
@@ -409,7 +414,7 @@ def test_groups_have_thresholds_of_their_own_at_a_level_too():
     z, y = rows(800)
     g = torch.arange(800) % 2
     z = z + 2.0 * g
-    loss = sp.GoalLoss(
+    loss = bare(
         "minimize fnr subject to fpr <= 0.1", "implicit", task=GROUPS, by="g", memory=0, warmup=0
     )
     leaf = z.clone().requires_grad_()
@@ -421,10 +426,10 @@ def test_groups_have_thresholds_of_their_own_at_a_level_too():
 def test_a_pool_filled_from_sorted_rows_holds_both_classes():
     z, y = rows(20_000)
     order = y.argsort(descending=True)
-    loss = sp.GoalLoss("maximize accuracy subject to fpr <= 0.05", "implicit")
+    loss = bare("maximize accuracy subject to fpr <= 0.05", "implicit")
     loss.refresh(z[order], y[order])
     known = float(loss.program.reader.thresholds)
-    loss(z[:100], y[:100])
+    loss.observe(z[:100], y[:100])
     assert float(loss.program.reader.thresholds) == pytest.approx(known, abs=0.1)
     assert set(loss.program.keeper.pool.place.tolist()) == {0, 1}
 
@@ -434,21 +439,21 @@ def test_a_gap_that_should_be_nothing_is_never_less(name):
     z, y = rows(200)
     g = torch.arange(200) % 2
     goal = 'maximize accuracy subject to gap(positive_rate, by="g") <= 0'
-    loss = sp.GoalLoss(goal, name, task=GROUPS)
+    loss = bare(goal, name, task=GROUPS)
     for _ in range(3):
-        loss(z - g, y, group=g)
+        loss.observe(z - g, y, group=g)
     assert loss.recover().constraints[0].excess > 0.01
 
 
 @pytest.mark.parametrize("options", [{"correction": "soft"}, {"pool": 0}])
 def test_what_needs_a_whole_batch_refuses_parts(options):
     with pytest.raises(KindError, match="accumulate"):
-        sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", accumulate=2, **options)
+        bare("minimize fnr_at_fpr(0.1)", "implicit", accumulate=2, **options)
 
 
 def test_following_is_refused_where_a_second_reading_differs():
     model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(1, 1))
-    loss = sp.GoalLoss("minimize fnr_at_fpr(0.1)", "implicit", follow=True)
+    loss = bare("minimize fnr_at_fpr(0.1)", "implicit", follow=True)
     z, y = rows(50)
     with pytest.raises(KindError, match="Dropout"):
         train(model, loss, InMemory(TrainingRows(z[:, None], y), 25), TrainingPlan(epochs=1))
@@ -456,10 +461,10 @@ def test_following_is_refused_where_a_second_reading_differs():
 
 def test_recover_reads_a_part_of_a_curve_in_its_own_units():
     z, y = rows(4000)
-    loss = sp.GoalLoss("maximize auroc(max_fpr=0.2)", "implicit", points=40, sharpness=200.0)
+    loss = bare("maximize auroc(max_fpr=0.2)", "implicit", points=40, sharpness=200.0)
     loss.refresh(z, y)
     for _ in range(3):
-        loss(z, y)
+        loss.observe(z, y)
     truth = sp.metric("auroc(max_fpr=0.2)")(y.numpy(), z.numpy())
     assert loss.recover().value == pytest.approx(truth, abs=0.01)
 
@@ -495,7 +500,7 @@ def test_fairness_goals_are_kept_on_the_rows_they_are_trained_on(name, way):
     y = (torch.rand(200, generator=rng) < 0.4).long()
     g = (torch.rand(200, generator=rng) < 0.5).long()
     scores = (torch.randn(200, generator=rng) + y - g).requires_grad_()
-    loss = sp.GoalLoss(FAIR[name], way, task=GROUPS, memory=0, warmup=0)
+    loss = bare(FAIR[name], way, task=GROUPS, memory=0, warmup=0)
     optimizer = torch.optim.Adam([scores], 0.05)
     for _ in range(150):
         optimizer.zero_grad()
@@ -511,13 +516,13 @@ def test_fairness_goals_are_kept_on_the_rows_they_are_trained_on(name, way):
 
 
 def test_a_loss_moved_to_another_type_goes_on_pooling():
-    loss = sp.GoalLoss("minimize fnr_at_fpr(0.2)", "implicit", every=2, pool=200)
+    loss = bare("minimize fnr_at_fpr(0.2)", "implicit", every=2, pool=200)
     for i in range(230):
         z, y = rows(40, seed=i)
-        loss(z, y.float())
+        loss.observe(z, y.float())
     before = float(loss.program.reader.thresholds)
     loss.double()
     for i in range(230):
         z, y = rows(40, seed=i)
-        loss(z + 5, y.float())
+        loss.observe(z + 5, y.float())
     assert float(loss.program.reader.thresholds) == pytest.approx(before + 5, abs=0.5)

@@ -18,6 +18,12 @@ from tests.oracles.implicit import Apart, Chosen, Levelled, Points, Rows, Shifte
 import setpoint as sp
 from setpoint.losses import GoalLoss
 
+
+def bare(goal, method="soft-set", **options):
+    """The loss of a method as it was published, without a guard."""
+    return GoalLoss(goal, method, guard=False, **options)
+
+
 GROUPS = sp.Task.binary(groups={"group": ["a", "b"]})
 CLASSES = sp.Task.multiclass(range(3))
 AT_K: dict[str, Any] = {"share": None}  #: 20 of the rows
@@ -212,7 +218,7 @@ def truth(case, name):
 
 def made(goal, sharpness, **options):
     fixed = {"correction": "soft", "memory": 0, "warmup": 0, "cross_entropy": 0.0}
-    return GoalLoss(goal, "implicit", sharpness=sharpness, **fixed, **options).double()
+    return bare(goal, "implicit", sharpness=sharpness, **fixed, **options).double()
 
 
 def found(goal, rows, dtype=torch.float64, **options):

@@ -278,7 +278,7 @@ def test_running_totals_give_the_mean_over_all_queries_seen():
     loss = RunningLoss(query_program(sp.Goal.of(sp.ndcg(4)), RANKING), memory=1e12, warmup=0)
     batches = [batch(seed) for seed in range(4)]
     for s, y, q in batches:
-        loss(s, y, group=q)
+        loss.observe(s, y, group=q)
     truth = np.mean([1 - loss_of(sp.ndcg(4))(s, y, group=q).item() for s, y, q in batches])
     assert query_recovered(loss.totals).value == pytest.approx(truth, abs=1e-6)
 

@@ -68,7 +68,7 @@ def test_what_is_recovered_is_the_metric(goal):
     y, p, w, g = rows()
     loss = loss_of(goal)
     target, more = tensors(y, w, g)
-    loss(torch.tensor(p), target, **more)
+    loss.observe(torch.tensor(p), target, **more)
     found, names = loss.recover(), {"group": np.array(["a", "b"])[g]}
     wanted = Goal.of(goal)
     assert found.value == pytest.approx(wanted.objective(y, p, w, names, task=TASK), rel=1e-9)
@@ -309,7 +309,9 @@ def test_an_empty_bin_has_no_price_and_a_rare_one_a_bounded_price():
     y = torch.cat([torch.full((99,), 1.0), torch.tensor([50.0])]).double()
     for rows_ in (y, y[:99], y[:99], y[:99]):
         for _ in range(5):
-            loss(torch.zeros(len(rows_)).double(), rows_, group=torch.zeros(len(rows_)).long())
+            loss.observe(
+                torch.zeros(len(rows_)).double(), rows_, group=torch.zeros(len(rows_)).long()
+            )
     prices = loss.prices[1].reshape(2, -1)
     torch.testing.assert_close(prices[0], prices[1], msg="the goal tells no groups apart")
     assert prices[0, 2] == 0, "no target lies there"
@@ -335,11 +337,11 @@ def test_a_run_can_be_taken_up():
     goal = f"minimize rmse + {WORST} subject to r2 >= 0.95"
     loss = loss_of(goal, memory=200)
     for _ in range(5):
-        loss(torch.tensor(p), target, **more)
+        loss.observe(torch.tensor(p), target, **more)
     other = loss_of(goal, memory=200)
     other.load_state_dict(copy.deepcopy(loss.state_dict()))
     for _ in range(3):
-        one, two = (x(torch.tensor(p), target, **more) for x in (loss, other))
+        one, two = (x.observe(torch.tensor(p), target, **more) for x in (loss, other))
         assert one.item() == two.item()
     torch.testing.assert_close(loss.multipliers, other.multipliers)
 
@@ -411,7 +413,7 @@ def test_odd_options_are_sentences(options):
 def test_odd_batches_are_sentences(outputs, target, more):
     loss = GoalLoss("minimize mae", "errors", task="regression")
     with pytest.raises(SetpointError, match=" "):
-        loss(outputs, target, **more)
+        loss.observe(outputs, target, **more)
 
 
 def test_a_group_that_is_not_given_is_asked_for():

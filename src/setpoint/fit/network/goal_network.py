@@ -308,6 +308,7 @@ class _NetworkFit:
             task=self.task,
             warmup=max(1, warm * self.batches.count()),
             memory=hints.memory,
+            guard=False,  # its batches are large, and it keeps the best of its epochs
         )
         loss.to(self.rows.inputs.device)
         plan = TrainingPlan(

@@ -14,6 +14,14 @@ from torch import Tensor
 from setpoint._core.errors import DataError, KindError
 from setpoint._core.words import listing
 from setpoint.methods.confusion.confusion_cells import Cells
+from setpoint.programs.column_rules import (
+    BINARY,
+    WEIGHT,
+    Checked,
+    ClassIndex,
+    check_columns,
+    lies_on_host,
+)
 
 
 class Batch:
@@ -25,6 +33,9 @@ class Batch:
         (N,), or (N, K) for multiclass; float32 or wider. N = n · L for multilabel.
     actual : torch.Tensor
         (N,): 0. or 1. like the logits, or the index of the class.
+    target : torch.Tensor
+        The same as given; on a device ``actual`` is moved into its range, and what was wrong is
+        told some calls later.
     weight : torch.Tensor or None
         (N,).
     table : torch.Tensor or None
@@ -59,6 +70,7 @@ class Batch:
         "probability",
         "rows",
         "table",
+        "target",
         "unit",
         "w",
         "weight",
@@ -79,11 +91,16 @@ class Batch:
         rows: int,
     ) -> None:
         self.logits = logits
-        self.actual = actual
+        self.target = self.actual = actual
         self.weight = weight
         self.table = table
         self.rows = rows
-        self.host = logits.is_cpu and not torch.compiler.is_compiling()
+        host, compiling = lies_on_host(logits), torch.compiler.is_compiling()
+        self.host = host and not compiling
+        if not host and not compiling:  # an index beyond the cells would end the device's process
+            several = logits.ndim == 2
+            actual = actual.clamp(0, logits.shape[1] - 1) if several else actual.gt(0).to(logits)
+            self.actual = actual
         self.flat = self.host and logits.ndim == 1
         if logits.ndim == 1:
             self.log_probability = None
@@ -147,6 +164,13 @@ class Batch:
         if self.table is None:
             return actual
         return self.of(self.table) * side + actual
+
+    @property
+    def checked(self) -> Checked:
+        """Labels and weights, each with the rule for it."""
+        rule = BINARY if self.logits.ndim == 1 else class_index(self.logits.shape[1])
+        target = (rule, self.y if self.flat else self.target)
+        return (target,) if self.weight is None else (target, (WEIGHT, self.weight))
 
     def of(self, x: Tensor) -> Any:
         """A tensor in the form that the arithmetic of rows is done in."""
@@ -293,20 +317,16 @@ def group_codes(cells: Cells, group: Any, n: int, like: Tensor) -> Tensor:
 
 
 def check_values(batch: Batch, cells: Cells) -> None:
-    """Refuse targets, weights and groups that no row can have; waits for the device."""
-    y, w, table = batch.actual, batch.weight, batch.table
-    if batch.logits.ndim == 1:
-        if not bool(((y == 0) | (y == 1)).all()):
-            odd = y[(y != 0) & (y != 1)][0].item()
-            raise DataError(f"target must hold 0 and 1; got {odd:g}")
-    elif bool(((y < 0) | (y >= cells.width)).any()):
-        odd = y[(y < 0) | (y >= cells.width)][0].item()
-        raise DataError(f"target must hold class indices 0…{cells.width - 1}; got {odd}")
-    if w is not None and not bool((w.isfinite() & (w >= 0)).all()):
-        odd = w[~(w.isfinite() & (w >= 0))][0].item()
-        raise DataError(f"weight must be finite and not negative; got {odd:g}")
+    """Refuse targets, weights, groups and logits that no row can have; waits for the device."""
+    check_columns(batch.checked)
+    table = batch.table
     if table is not None and bool(((table < 0) | (table >= cells.shape[0])).any()):
         raise DataError("group holds a code that the task does not declare")
-    z = batch.logits
-    if not bool(z.isfinite().all()):
+    if not bool(batch.logits.isfinite().all()):
         raise DataError("the logits hold NaN or infinity")
+
+
+@lru_cache(maxsize=16)
+def class_index(count: int) -> ClassIndex:
+    """The rule for the index of one of so many classes."""
+    return ClassIndex(f"target must hold class indices 0…{count - 1}", count)

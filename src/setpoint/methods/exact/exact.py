@@ -26,6 +26,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from torch import Tensor
 
@@ -217,6 +218,10 @@ class Exact(Method):
             rate=self.dual / 2,  # its counts are of one moment, and answer sooner
             multipliers=self.multipliers,
         )
+
+    def state_options(self) -> dict[str, Any]:
+        form = "eliminated" if self.form == "auto" else self.form  # what auto is, as a loss
+        return {"form": form, "anchors": self.anchors}
 
     def objection(self, goal: Goal, task: Task) -> str | None:
         if curve_of(goal) is None:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -45,36 +45,19 @@ from setpoint._core.notes import Note, NoteCode
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
 from setpoint.methods.goal_program import GoalProgram, MixedProgram
-from setpoint.methods.guard.alarms import (
-    control_alarms,
-    price_alarms,
-    scarce,
-    undecided,
-    window_alarms,
-)
+from setpoint.methods.guard.alarms import scarce
 from setpoint.methods.guard.graph_call import begin_step, numbered
-from setpoint.methods.guard.loss_status import ConstraintStatus, LossPhase, LossStatus
-from setpoint.methods.guard.operating_point import (
-    LIMIT,
-    NEAR,
-    ObservedPoint,
-    intercept,
-    near_threshold,
-    operating_point,
-    price_at,
-)
+from setpoint.methods.guard.loss_status import LossPhase, LossStatus
+from setpoint.methods.guard.operating_point import ObservedPoint
 from setpoint.methods.guard.price_control import TURN, controlled, observed_constraints
 from setpoint.methods.guard.recent_rows import ObservedRows, Pool, TrackedRows, rows_of
 from setpoint.methods.guard.window_decisions import (
-    Judge,
+    JudgedGoal,
     cell_mass,
-    cell_of,
-    class_shares,
     controlled_constraints,
-    group_shares,
     row_count,
 )
-from setpoint.methods.guard.window_figures import block_cells, figures
+from setpoint.methods.guard.window_reading import FEW, WindowReader, WindowReading
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals
 from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
@@ -84,17 +67,13 @@ Buffers = dict[str, Tensor]
 SCALARS = ("threshold", "shift", "calibration", "margin", "fresh", "pulls")
 WRITTEN = (*SCALARS, "dual", "price_now", "integrals", "evidence", "calls")
 
-FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
+ENOUGH = 40.0  #: rows of each class from which the method counts in full; it begins at FEW
 # in trials without a margin, 2048, 4096 and 8192 rows kept 83, 86 and 92 of 100 constraints
 WINDOW = 8192  #: rows
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
-SOME = 2048  #: rows that the intercept is taken from: its error is far below the threshold's
-# in trials with 4096 rows, margins of 0, ½ and 1 kept 86, 93 and 95 of 100 constraints
-MARGIN = 1.5  #: standard errors
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
 LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
 STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
-FARTHEST = 12.0  #: logit of a threshold's probability, at most: 6e-6 or 1 − 6e-6
 LOOK = 8  #: readings from one look at the alarms to the next
 # prices that followed the whole window went round: it is half as old as the model takes to answer
 NEWEST = 2048  #: rows that controlled prices follow
@@ -109,7 +88,7 @@ def guarded(
     A gap is divided into pairs: a price on |a − b| would turn round with the sign of a − b.
     """
     mix = inner.mix if isinstance(inner, MixedProgram) else 0.0
-    judge = Judge(goal.lowered, inner.cells) if not_totals(goal, task) is None else None
+    judge = JudgedGoal(goal.lowered, inner.cells) if not_totals(goal, task) is None else None
     if judge is None or not judge.divides or isinstance(inner, TracksThresholds):
         return GuardedProgram(inner, mix or ANCHOR, judge, parts)
     own = method.lower(judge.goal, task)
@@ -117,14 +96,6 @@ def guarded(
     program = GuardedProgram(own, mix or ANCHOR, judge, parts)
     object.__setattr__(program, "undivided", inner)
     return program
-
-
-class WindowReading(NamedTuple):
-    """What the window shows: the operating point, the intercept a, and the prices there."""
-
-    point: ObservedPoint
-    calibration: float
-    prices: np.ndarray
 
 
 class GuardedProgram(TracksThresholds, StreamProgram):
@@ -135,7 +106,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     inner : GoalProgram
     anchor : float
         Share of cross-entropy.
-    judge : Judge or None
+    judge : JudgedGoal or None
         The goal as it was stated, where decisions are judged; by it the window is read.
     parts : int
         Calls that make up one step.
@@ -166,7 +137,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     """
 
     inner: GoalProgram
-    judge: Judge | None
+    judge: JudgedGoal | None
     window: Pool | None
     searches: bool  #: whether one threshold decides and is searched
     controls: np.ndarray  #: (m,) whether a price is controlled; else it is solved for
@@ -186,7 +157,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     calls: Tensor
     start: Tensor
 
-    def __init__(self, inner: GoalProgram, anchor: float, judge: Judge | None, parts: int) -> None:
+    def __init__(
+        self, inner: GoalProgram, anchor: float, judge: JudgedGoal | None, parts: int
+    ) -> None:
         super().__init__()
         self.inner = inner
         self.anchor = float(anchor)
@@ -208,6 +181,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.window = None if judge is None else Pool(WINDOW * several)
         self.searches = judge is not None and self.cells.kind == "binary"
         self.controls = controlled_constraints(judge)
+        self.reader = None if judge is None else WindowReader(judge, self.controls)
         self._controlled = self.steers and bool(self.controls.any())
         inner.charges_held = self._controlled
         classes = len(inner.presence(torch.zeros(inner.shape)))
@@ -381,43 +355,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def reading(self, rows: ObservedRows) -> WindowReading | None:
         """What the window shows; None while it holds too few rows (of a class)."""
-        assert self.judge is not None
-        scores, y, weight, _ = rows
-        if not self.searches:
-            return self._decided_reading(rows)
-        if min(y.sum(), len(y) - y.sum()) < FEW:
-            return None
-        # a margin of what is controlled may be left at thresholds alone that decide nearly nobody
-        point = operating_point(self.judge, rows, MARGIN, exempt=self.controls)
-        some = slice(None, None, max(1, len(y) // SOME))
-        calibration = intercept(scores[some], y[some], weight[some], self._calibration)
-        if self._controlled:
-            return WindowReading(point, calibration, self.price_now.cpu().numpy())
-        return WindowReading(point, calibration, self._solved(rows, point, calibration))
-
-    def _decided_reading(self, rows: ObservedRows) -> WindowReading | None:
-        """The decisions as they are; the share is −1 where one breaks a constraint, else 1."""
-        assert self.judge is not None
-        if len(rows.y) < 2 * FEW * self.cells.labels:
-            return None
-        cells = cell_mass(self.cells, rows, 0.0)
-        broken = bool((np.array(self.judge.stated(cells[None])[1:]) > NEAR).any())
-        point = ObservedPoint(0.0, -1.0 if broken else 1.0, cells)
-        return WindowReading(point, 0.0, self.price_now.cpu().numpy())
-
-    def _solved(
-        self,
-        rows: ObservedRows,
-        point: ObservedPoint,
-        calibration: float,
-        charges: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Prices at which the goal would choose the point; those of ``charges`` stand already."""
-        assert self.judge is not None
-        offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
-        near = near_threshold(rows, point.threshold, self.cells.shape[0])
-        probability = 1 / (1 + math.exp(-offset))
-        return price_at(self.judge, point.cells, probability, LIMIT, near, charges)
+        assert self.reader is not None
+        return self.reader.reading(rows, self._calibration, self.price_now.cpu().numpy())
 
     def _read(self, exchange: Exchange | None) -> None:
         rows = self.observed(exchange)
@@ -443,15 +382,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def _control(
         self, rows: ObservedRows, read: WindowReading, exchange: Exchange | None
     ) -> tuple[float, np.ndarray]:
-        """The threshold that is best without controlled constraints, and the prices moved there.
-
-        A threshold that pays for them as well jumps to where everybody is decided, or nobody.
-        """
+        """The threshold that is best without controlled constraints, and the prices moved there."""
         assert self.judge is not None
-        point = read.point
-        if self.searches:
-            charges = np.where(self.controls, 0.0, np.nan)
-            point = operating_point(self.judge, rows, MARGIN, charges)
+        assert self.reader is not None
+        point = self.reader.steered(rows) if self.searches else read.point
         world = 1 if exchange is None else exchange.world
         renewed = float(self.fresh) * self.cells.labels / (self._size(exchange) * world)
         self.fresh.zero_()
@@ -466,7 +400,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if not self.searches:
             return 0.0, moved.prices
         charges = np.where(self.controls, moved.prices, np.nan)
-        return point.threshold, self._solved(rows, point, read.calibration, charges)
+        return point.threshold, self.reader.solved(rows, point, read.calibration, charges)
 
     # --- one step --------------------------------------------------------------------------------
 
@@ -533,49 +467,21 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
         ``alone`` says that the window holds the rows of all processes, so that it is read anew.
         """
-        assert self.judge is not None
+        assert self.reader is not None
         rows = self.observed()
         read = self.reading(rows) if alone else None
-        threshold = float(self.threshold) if read is None else read.point.threshold
+        if read is None:
+            at = ObservedPoint(float(self.threshold), float(self.margin), np.zeros(0))
+            read = WindowReading(at, self._calibration, self.price_now.cpu().numpy())
         blend = float(self.blend())
         phase = LossPhase.EVIDENCE if not blend else LossPhase.BLEND
-        count = len(rows.y) // self.cells.labels
         known = {
             "step": step,
             "phase": LossPhase.GOAL if blend == 1 else phase,
-            "threshold": threshold if self.cells.kind != "multiclass" else math.nan,
-            "rows": count,
             "seen": tuple(int(n) for n in self.evidence[1].tolist()),
         }
-        if not count:
-            return LossStatus(**known, decided=math.nan, objective=None, constraints=())
-        cell = cell_of(self.cells, rows, threshold)
-        blocks = block_cells(cell, rows.weight, self._cells)
-        objective, constraints = figures(self.judge, self.judge.whole_goal, blocks, count)
-        prices = (self.price_now if read is None else read.prices).tolist()
-        paid = [0.0] * len(constraints)
-        for i, price in zip(self.judge.owner, prices, strict=True):
-            paid[i] += price
-        standings = tuple(
-            ConstraintStatus(**vars(c.figure), bound=c.bound, held=c.held, price=price)
-            for c, price in zip(constraints, paid, strict=True)
-        )
-        share = float(self.margin) if read is None else read.point.share
-        shares = group_shares(self.cells, blocks.sum(0))
-        decided = math.nan
-        if self.cells.kind != "multiclass":
-            decided = float(rows.weight @ (cell % 2) / rows.weight.sum())
-        if not self.searches:
-            each = class_shares(self.cells, blocks.sum(0))
-            shares = tuple((name, share) for name, _, share in each)
-        return LossStatus(
-            **known,
-            decided=decided,
-            objective=objective,
-            constraints=standings,
-            shares=shares,
-            alarms=(*self._alarms(rows, threshold, share, prices), *self._scarce()),
-        )
+        status = self.reader.status(rows, read, known)
+        return replace(status, alarms=(*status.alarms, *self._scarce())) if len(rows.y) else status
 
     def decided_at(self, alone: bool = True) -> float:
         """The threshold of the logit, as the window shows it now; 0 of classes and labels."""
@@ -583,22 +489,6 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             return 0.0
         read = self.reading(self.observed()) if alone else None
         return float(self.threshold) if read is None else read.point.threshold
-
-    def _alarms(
-        self, rows: ObservedRows, threshold: float, share: float, prices: list[float]
-    ) -> tuple[Note, ...]:
-        """What the window shows to be wrong."""
-        assert self.judge is not None
-        if self.searches:
-            return window_alarms(self.judge, rows, threshold, share, prices)
-        cells = cell_mass(self.cells, rows, threshold)
-        count = row_count(self.cells, rows)
-        seen = observed_constraints(self.judge, cells, count)
-        return (
-            *price_alarms(self.judge, prices),
-            *control_alarms(self.judge, seen, prices),
-            *undecided(class_shares(self.cells, cells), count),
-        )
 
     def _scarce(self) -> tuple[Note, ...]:
         """What to say where many batches hold no row of a class."""
@@ -609,30 +499,33 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self._looks += 1
         if self._looks % LOOK or self.judge is None or self._share < 1:
             return
-        alarms = self._alarms(rows, read.point.threshold, read.point.share, read.prices.tolist())
+        assert self.reader is not None
+        alarms = self.reader.alarms(rows, read)
         for alarm in alarms:
             if alarm.code in self._found and alarm.code not in self._said:
                 self._said.add(alarm.code)
                 logger.warning("%s: %s", self.judge.whole_goal, alarm.text)
         self._found = {alarm.code for alarm in alarms}
 
-    def recovered(self, own: Recovered) -> Recovered:
+    def recovered(self, own: Recovered, alone: bool = True) -> Recovered:
         """What the method recovered, with the window's hard figures where it reads the window."""
         if self.judge is None:
             return own
-        threshold = float(self.threshold)
-        thresholds = (threshold,) if self.searches else own.thresholds
         rows = self.observed()
+        read = self.reading(rows) if alone else None
+        threshold = float(self.threshold) if read is None else read.point.threshold
         if not len(rows.y):
+            thresholds = (threshold,) if self.searches else own.thresholds
             return replace(own, thresholds=thresholds)
         value, *excess = self.judge.stated(cell_mass(self.cells, rows, threshold)[None])
+        prices = (self.price_now if read is None else read.prices).tolist()
         found: dict[str, GoalStanding] = {}
-        for name, by, price in zip(
-            self.judge.constraints, excess, self.price_now.tolist(), strict=True
-        ):  # the pairs of a gap share a name
+        for name, by, price in zip(self.judge.constraints, excess, prices, strict=True):
+            # the pairs of a gap share a name
             old = found.get(name, GoalStanding(name, -math.inf, 0.0))
             found[name] = GoalStanding(name, max(old.excess, float(by)), old.multiplier + price)
         objective = -self.judge.goal.sign * float(value)
+        thresholds = (threshold,) if self.searches else own.thresholds
         return Recovered(objective, tuple(found.values()), thresholds)
 
     # --- state -----------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def group_shares(cells: Cells, mass: np.ndarray) -> tuple[tuple[str, float], ...
     return tuple(zip(names, shares.tolist(), strict=True))
 
 
-class Judge(Lowered):
+class JudgedGoal(Lowered):
     """A goal as it is judged on the window: each gap is divided into pairs.
 
     Parameters

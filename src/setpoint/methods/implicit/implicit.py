@@ -389,6 +389,9 @@ class Implicit(Method):
                 why = "regulariser is for one threshold and one constraint; leave it at 0"
         return why
 
+    def state_options(self) -> dict[str, Any]:
+        return {"points": self.points, "by": self.by, "share": self.share}
+
     def _idle(self, what: str, used: tuple[str, ...]) -> str | None:
         """A sentence about options that would do nothing."""
         changed = [f.name for f in fields(self) if getattr(self, f.name) != f.default]

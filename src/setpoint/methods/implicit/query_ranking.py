@@ -33,6 +33,7 @@ from setpoint.expressions.rows.row_events import EVERYTHING
 from setpoint.goals import Goal, Task, check
 from setpoint.methods.method import Recovered
 from setpoint.programs import Priced, StreamProgram
+from setpoint.programs.column_rules import BINARY, Checked, ColumnRule, NotNegative, check_columns
 
 # Lists of scored rows, one per query, and the border between the first t rows and the others.
 #
@@ -285,6 +286,9 @@ def query_recovered(totals: Any) -> Recovered:
     return Recovered(float(totals[0, VALUE] / totals[0, QUERIES]))
 
 
+RELEVANCE = NotNegative("relevances are finite and 0 or more")
+
+
 class QueryGoal(NamedTuple):
     """A batch of rows in lists by query.
 
@@ -299,6 +303,12 @@ class QueryGoal(NamedTuple):
     gain: Tensor
     relevant: Tensor
     host: bool
+    rule: ColumnRule
+
+    @property
+    def checked(self) -> Checked:
+        """The relevances with the rule for them."""
+        return ((self.rule, self.target.reshape(-1)),)
 
     def small(self, x: Any) -> Any:
         """A small tensor in the form that small sums are computed in."""
@@ -351,7 +361,8 @@ class QueryProgram(StreamProgram):
         if isinstance(self.leaf, Ndcg):
             gain = relevance if self.leaf.gain == "linear" else torch.exp2(relevance) - 1
         host = logits.is_cpu and not torch.compiler.is_compiling()
-        return QueryGoal(logits, target, lists, deviation, gain, relevant, host)
+        rule = BINARY if self.task.kind == "binary" else RELEVANCE
+        return QueryGoal(logits, target, lists, deviation, gain, relevant, host, rule)
 
     def mass(self, rows: QueryGoal) -> tuple[Any, int]:
         """The number of queries, and that of rows."""
@@ -446,12 +457,7 @@ class QueryProgram(StreamProgram):
         return sentences
 
     def check(self, rows: QueryGoal) -> None:
-        y = rows.target
-        if self.task.kind == "binary" and not bool(((y == 0) | (y == 1)).all()):
-            raise DataError(f"target must hold 0 and 1; got {y[(y != 0) & (y != 1)][0].item():g}")
-        odd = ~((y >= 0) & torch.isfinite(y))
-        if bool(odd.any()):
-            raise DataError(f"relevances are finite and 0 or more; got {y[odd][0].item():g}")
+        check_columns(rows.checked)
         if not bool(rows.logits.isfinite().all()):
             raise DataError("the scores of the first batch hold NaN or infinity")
 

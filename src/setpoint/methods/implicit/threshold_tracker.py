@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from setpoint._core.errors import KindError
 from setpoint.methods.confusion.batch import Batch
 from setpoint.methods.confusion.goal_over_cells import Lowered
-from setpoint.methods.guard.recent_rows import Pool, TrackedRows, rows_of
+from setpoint.methods.guard.recent_rows import TrackedRows, rows_of
 from setpoint.methods.implicit.level_thresholds import best_threshold, level_thresholds, tail
 from setpoint.methods.implicit.moving_thresholds import Moving, Shifts, Thresholds
+from setpoint.methods.implicit.shared_pool import SharedPool
 from setpoint.methods.implicit.threshold_search import as_arrays, search_shifts, search_slots
 from setpoint.methods.rate_targets import Aim
 from setpoint.programs import Exchange
@@ -81,7 +82,7 @@ class ThresholdTracker(nn.Module):
         self.register_buffer("levels", torch.tensor(aim.levels, dtype=torch.float64), False)
         ends = [min(level, 1 - level) for level in aim.levels]
         size = pool_size(min(ends, default=TAIL)) if method.pool is None else int(method.pool)
-        self.pool = Pool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
+        self.pool = SharedPool(size, lowered.cells.side if isinstance(moving, Shifts) else 0)
 
     def settle(
         self, rows: Batch, step: Tensor, exchange: Exchange | None, alone: bool = False
@@ -92,26 +93,30 @@ class ThresholdTracker(nn.Module):
         or its own, where it is taken ``alone`` or is larger than the pool. So the first batch is
         read at thresholds of 0, unless they were refreshed.
         """
-        own, size = rows_of(rows), self._size(exchange)
-        alone = alone or len(own.weight) >= size
+        own = rows_of(rows)
+        alone = alone or not self.pool.size or (exchange is None and self._fills(own, None))
         fresh = step != self.last
         due = fresh & ((self.calls % self.method.every == 0) | (self.corrected == 0))
         # asking a device whether it is due would make the host wait for it
         if torch.compiler.is_compiling() or not due.is_cpu or bool(due):
-            self._correct(own if alone else self.pool.rows(size), due, exchange)
+            if alone or (exchange is not None and self._fills(own, exchange)):
+                self._correct(own, due, exchange)
+            else:
+                self._correct(self.pool.newest(self.calls, exchange), due, exchange)
             kernel = self.moving.kernel(rows).to(self.kernel)
             self.kernel.copy_(torch.where(due & kernel.isfinite(), kernel, self.kernel))
-        if not alone:
-            self.pool.push(own, size)
         self.calls.add_(fresh)
+        if not alone:
+            self.pool.take(own, self.calls)
         self.last.copy_(step)
 
     def refresh(self, rows: Batch, exchange: Exchange | None) -> None:
         """Thresholds anew from all of these rows, which also fill the pool."""
-        own, size, n = rows_of(rows), self._size(exchange), len(rows.actual)
+        own, n = rows_of(rows), len(rows.actual)
+        size = self.pool.size // (1 if exchange is None else exchange.world)
         if size:  # evenly, since rows may be sorted
             some = torch.arange(min(n, size), device=own.weight.device) * n // min(n, size)
-            self.pool.push(TrackedRows(*(x[some] for x in own)), size)
+            self.pool.take(TrackedRows(*(x[some] for x in own)), self.calls)
         self._correct(own, self.yes, exchange)
 
     def refuse_soft(self, exchange: Exchange | None) -> None:
@@ -125,8 +130,12 @@ class ThresholdTracker(nn.Module):
         kind = {"all": 1.0 + 0 * y, "positive": y, "negative": 1 - y}[self.aim.condition]
         return kind if rows.weight is None else kind * rows.weight
 
-    def _size(self, exchange: Exchange | None) -> int:
-        return self.pool.size // (1 if exchange is None else exchange.world)
+    def _fills(self, own: TrackedRows, exchange: Exchange | None) -> bool:
+        """Whether a batch, of all processes, is as large as the pool."""
+        n = len(own.weight)
+        if exchange is not None:
+            n = int(exchange.summed(torch.tensor(n, device=own.weight.device)))
+        return n >= self.pool.size
 
     def _correct(self, rows: TrackedRows, due: Tensor, exchange: Exchange | None) -> None:
         thresholds = self.moving.thresholds

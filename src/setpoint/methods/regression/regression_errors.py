@@ -100,6 +100,9 @@ class Errors(Method):
         if self.centre is not None:
             number("centre", self.centre, error=KindError)
 
+    def state_options(self) -> dict[str, Any]:
+        return {"centre": self.centre}
+
     def objection(self, goal: Goal, task: Task) -> str | None:
         if task.kind != "regression":
             return (

@@ -22,9 +22,12 @@ from setpoint._core.errors import DataError, KindError
 from setpoint.expressions import Columns, Label, Task
 from setpoint.expressions.rows.row_events import Event
 from setpoint.methods.confusion.batch import as_tensor, group_codes
+from setpoint.programs.column_rules import WEIGHT as WEIGHT_RULE
+from setpoint.programs.column_rules import Checked, Finite, check_columns
 
 WEIGHT, ABSOLUTE, SQUARED, FIRST, SECOND = range(5)  #: the rows of the table of sums
 SUMS = 5  #: their number
+TARGET = Finite("target must hold finite numbers")
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,12 @@ class ErrorRows:
         """Small sums are left as they are."""
         return x
 
+    @property
+    def checked(self) -> Checked:
+        """Targets and weights, each with the rule for it."""
+        target = (TARGET, self.target)
+        return (target,) if self.weight is None else (target, (WEIGHT_RULE, self.weight))
+
     def weighed(self, amounts: Tensor) -> Tensor:
         """wᵢ · amountᵢ."""
         return amounts if self.weight is None else amounts * self.weight
@@ -170,12 +179,7 @@ def sums(rows: ErrorRows, size: int, centre: float) -> Tensor:
 
 
 def check_errors(rows: ErrorRows) -> None:
-    """Refuse targets and weights that no row can have; waits for the device."""
-    if not bool(rows.target.isfinite().all()):
-        raise DataError("target holds NaN or infinity; drop or repair such rows")
+    """Refuse targets, weights and predictions that no row can have; waits for the device."""
+    check_columns(rows.checked)
     if not bool(rows.logits.isfinite().all()):
         raise DataError("the predictions of the first batch hold NaN or infinity")
-    w = rows.weight
-    if w is not None and not bool((w.isfinite() & (w >= 0)).all()):
-        odd = w[~(w.isfinite() & (w >= 0))][0].item()
-        raise DataError(f"weight must be finite and not negative; got {odd:g}")
