@@ -340,7 +340,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def observed(self, exchange: Exchange | None = None, newest: int | None = None) -> ObservedRows:
         """The window's rows, or the newest of them; those of one process the oldest first."""
         if self.window is None:
-            return ObservedRows(*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))
+            none = np.zeros(0)
+            return ObservedRows(none, none, none, none.astype(np.intp))
         world = 1 if exchange is None else exchange.world
         rows = self.window.in_order(self._size(exchange))
         if newest is not None:

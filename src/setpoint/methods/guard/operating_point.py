@@ -79,7 +79,7 @@ def operating_point(
     merit, violations = values[:, 0], values[:, 1:]
     least = min(LEAST, decided[-1] / 4)
     counts = (decided >= least) & (decided[-1] - decided >= 0)
-    errors = standard_errors(lowered, cells, memory, violations, mass * mass / (w @ w))
+    errors = standard_errors(lowered, cells, memory, violations, mass * mass / float(w @ w))
     equal = np.asarray(lowered.equal_of(violations)) > 0
     if exempt is not None:
         errors = errors * ~exempt
