@@ -440,7 +440,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """Share of cross-entropy: in proportion to what the objective weighs beside constraints."""
         if not self._controlled:
             return self.anchor
-        return self.anchor * (2 / (1 + self._pulls) if host else 2 / (1 + self.pulls.clamp(min=1)))
+        if host:
+            return self.anchor * 2 / (1 + self._pulls)
+        return self.anchor * 2 / (1 + self.pulls.clamp(min=1).to(self.start))
 
     def _loudness(self, prices: Any) -> Any:
         """By what the method's gradient is multiplied, so that no row is pulled too hard.
