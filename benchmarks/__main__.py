@@ -1,8 +1,8 @@
 """``python -m benchmarks [NAME ...] [--json FILE]``: run the benchmarks, all or the named ones.
 
 ``--quick`` runs those of a minute or less, ``--record`` keeps the figures for docs/results.md
-(``python -m benchmarks.results`` makes the page). The others of the page have commands of their
-own: ``benchmarks.peers``, ``benchmarks.portfolio``, ``benchmarks.bridging``.
+(``python -m benchmarks.results`` makes the page). The folders have commands of their own, which
+``python -m benchmarks stress …`` and ``python -m benchmarks.stress …`` both reach.
 
 The exit code is 1 when a stated target is missed or the libraries disagree, else 0. Nothing else
 heavy should run meanwhile: the ratios are robust to a slow machine, not to a busy one.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -50,11 +51,24 @@ BENCHMARKS = {
     "selective_proof": selective_proof.run,
 }
 QUICK = ("imports", "steps", "bias", "certify", "f1bounds")
+FOLDERS = (
+    "exact",
+    "implicit",
+    "peers",
+    "portfolio",
+    "restoration",
+    "robustness",
+    "solver",
+    "stress",
+)
 WIDTH = 100
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line, run, report; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in FOLDERS:
+        return import_module(f"benchmarks.{arguments[0]}.__main__").main(arguments[1:]) or 0
     options = _options(arguments)
     console = Console()
     if console.width < WIDTH:
