@@ -64,7 +64,7 @@ from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 logger = logging.getLogger("setpoint")
 
 Buffers = dict[str, Tensor]
-SCALARS = ("threshold", "shift", "calibration", "margin", "fresh", "pulls")
+SCALARS = ("threshold", "shift", "calibration", "margin", "pulls")
 WRITTEN = (*SCALARS, "dual", "price_now", "integrals", "evidence", "calls")
 
 ENOUGH = 40.0  #: rows of each class from which the method counts in full; it begins at FEW
@@ -119,8 +119,6 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         The threshold that the method decides at: θ, or the best one at controlled prices.
     integrals : torch.Tensor
         Of the controlled prices, in equal pulls.
-    fresh : torch.Tensor
-        Rows since the last reading.
     pulls : torch.Tensor
         The dearest controlled price, in equal pulls; the anchor, part of the objective, gives way.
     margin : torch.Tensor
@@ -146,7 +144,6 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     threshold: Tensor
     shift: Tensor
     integrals: Tensor
-    fresh: Tensor
     pulls: Tensor
     calibration: Tensor
     margin: Tensor
@@ -197,6 +194,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
         self._mirror()
         self._number = numbered(self)
+        self._batch = 0  # rows of the current call
         # what has been logged, no part of the state
         self._looks, self._found, self._said = 0, set[NoteCode](), set[NoteCode]()
 
@@ -274,6 +272,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """
         if self._tracker is not None:
             self._tracker.settle(rows, step, exchange, alone)
+        self._batch = rows.rows
         if not torch.compiler.is_compiling():
             self.begin(exchange)
         elif exchange is None:
@@ -286,17 +285,14 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         own = rows_of(rows)
         if own.scores.ndim == 2:  # the class that is decided is all that the window keeps
             own = own._replace(scores=own.scores.argmax(1).to(own.weight.dtype))
-        counts, fresh = self._counts(rows, own.weight), float(rows.rows)
+        counts = self._counts(rows, own.weight)
         if exchange is not None:
-            counts = exchange.summed(torch.as_tensor([*counts, fresh]).to(rows.logits))
-            counts, fresh = counts[:-1], counts[-1]
+            counts = exchange.summed(torch.as_tensor(counts))
         seen = cast(Buffers, self._buffers)["evidence"]
         if is_tensor(counts):
             seen[1].add_(counts.to(seen))
         else:
             seen.numpy()[1] += counts
-        if self._controlled:
-            self.fresh.add_(fresh)
         if self.window is not None:
             self.window.push(own, self._size(exchange))
 
@@ -387,13 +383,14 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         assert self.judge is not None
         assert self.reader is not None
         point = self.reader.steered(rows) if self.searches else read.point
-        world = 1 if exchange is None else exchange.world
-        renewed = float(self.fresh) * self.cells.labels / (self._size(exchange) * world)
-        self.fresh.zero_()
+        renewed = EVERY / TURN
+        if exchange is None:  # processes may have batches of different sizes, and must agree
+            rows_since = EVERY * self.parts * self._batch
+            renewed = min(renewed, rows_since * self.cells.labels / self._size(None))
         recent = self.observed(exchange, NEWEST * min(self.cells.labels, LABELS))
         cells = cell_mass(self.cells, recent, point.threshold)
         seen = observed_constraints(self.judge, cells, row_count(self.cells, recent))
-        moved = controlled(self.integrals.cpu().numpy(), seen, min(renewed, EVERY / TURN))
+        moved = controlled(self.integrals.cpu().numpy(), seen, renewed)
         self.integrals.copy_(torch.as_tensor(moved.integrals))
         pulls = np.abs(moved.prices / seen.units)[self.controls].max()
         self._pulls = max(1.0, float(pulls))
