@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,12 +74,11 @@ def prepare(where: Path, cache: Path = CACHE) -> None:
     """One file a table, of plain numbers."""
     cache.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
-        x, y = numbers(name, where)
+        x, y = _table(name, where)
         np.savez_compressed(cache / f"{name}.npz", x=x, y=y)
 
 
-def numbers(name: str, where: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Features as numbers: categories as columns of their own, gaps left as they are."""
+def _table(name: str, where: Path) -> tuple[np.ndarray, np.ndarray]:
     import pandas
 
     table = pandas.read_parquet(where / f"{name}.parquet")
@@ -87,6 +87,13 @@ def numbers(name: str, where: Path) -> tuple[np.ndarray, np.ndarray]:
     if y.size > limit:
         kept = _stratified(y, limit, np.random.default_rng(0))
         table, y = table.iloc[kept], y[kept]
+    return numbers(table), y
+
+
+def numbers(table: Any) -> np.ndarray:
+    """Features as numbers: categories as columns of their own, gaps left as they are."""
+    import pandas
+
     x = table.drop(columns=[c for c in tables.NOT if c in table])
     columns = []
     for column in x.columns:
@@ -96,7 +103,7 @@ def numbers(name: str, where: Path) -> tuple[np.ndarray, np.ndarray]:
         else:
             levels = values.astype(str).value_counts().index[:LEVELS]
             columns.append(np.stack([(values.astype(str) == c).to_numpy() for c in levels], 1))
-    return np.concatenate(columns, 1).astype(np.float32), y
+    return np.concatenate(columns, 1).astype(np.float32)
 
 
 def read(name: str, seed: int, cache: Path = CACHE) -> Table:

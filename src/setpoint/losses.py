@@ -106,7 +106,7 @@ class GoalLoss(RunningLoss):
         program = self.method.lower(self.goal, self.task)
         keeps = isinstance(program, KeepsRows)
         if guard and memory and isinstance(program, GoalProgram) and not keeps:
-            program = guarded(program, self.goal, self.task, int(accumulate))
+            program = guarded(program, self.method, self.goal, self.task, int(accumulate))
         super().__init__(
             program,
             memory=memory,
@@ -133,8 +133,7 @@ class GoalLoss(RunningLoss):
         Raises
         ------
         KindError
-            For goals and methods that keep no window of recent rows: several classes, groups,
-            rankings, cross-entropy.
+            For goals and methods that keep no window of recent rows: rankings, cross-entropy.
 
         Examples
         --------
@@ -215,6 +214,7 @@ class GoalLoss(RunningLoss):
         begun = f"{prefix}totals" in state_dict and f"{prefix}program.calls" not in state_dict
         if begun and isinstance(self.program, GuardedProgram):
             self._take(self.program.bare())
+            self.register_buffer("multipliers", self.program.start.clone().to(self.multipliers))
         super()._load_from_state_dict(state_dict, prefix, *more)
         missing = more[2]
         if saved in missing:

@@ -233,7 +233,7 @@ BAD = [
     ("empty", lambda: risk_coverage([], []), DataError, "empty"),
     ("booleans", lambda: risk_coverage([True], [True]), KindError, "look like decisions"),
     ("text", lambda: risk_coverage(["a"], [True]), KindError, "must be numbers"),
-    ("a matrix", lambda: risk_coverage([[1]], [True]), DataError, "one-dimensional"),
+    ("a matrix", lambda: risk_coverage([[1, 2]], [True]), DataError, "one-dimensional"),
     ("alpha 0", lambda: risk_coverage([1], [0]).aurc(0), DataError, "alpha=0"),
     ("alpha 2", lambda: risk_coverage([1], [0]).aurc(2), DataError, "alpha=2"),
     ("alpha text", lambda: risk_coverage([1], [0]).aurc("x"), DataError, "alpha='x'"),

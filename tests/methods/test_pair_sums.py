@@ -1,6 +1,7 @@
 """Pairwise losses against the sums written out over all pairs, in float64."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,10 +39,11 @@ def hardest(scores, weight, share):
     return kept
 
 
-def all_pairs_auroc(s, y, w, kind, max_fpr=1.0, **options):
+def all_pairs_auroc(s, y, w, kind, max_fpr=1.0, min_tpr=0.0, **options):
     p = y > 0
     negative = hardest(s[~p], w[~p], max_fpr) if max_fpr < 1 else w[~p]
-    pairs = w[p][:, None] * negative
+    positive = hardest(-s[p], w[p], 1 - min_tpr) if min_tpr > 0 else w[p]
+    pairs = positive[:, None] * negative
     if pairs.sum() == 0:
         return 0.0 * s.sum()
     return (pairs * surrogate_of(kind, s[p][:, None] - s[~p], **options)).sum() / pairs.sum()
@@ -94,6 +96,32 @@ def test_auroc_equals_all_pairs(kind, max_fpr, scale):
         ours = with_gradient(auroc_loss, s, y, w, surrogate=kind, max_fpr=max_fpr, **option)
         truth = with_gradient(all_pairs_auroc, s, y, w, kind, max_fpr, **option)
         assert_same(ours, truth, TOLERANCE[kind])
+
+
+@pytest.mark.parametrize("kind", SURROGATES)
+@pytest.mark.parametrize(("max_fpr", "min_tpr"), [(0.3, 0.7), (1.0, 0.4), (0.05, 0.99), (0.9, 0.1)])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 1e4])
+def test_two_way_auroc_equals_all_pairs(kind, max_fpr, min_tpr, scale):
+    option = {"margin": 0.7} if kind == "squared-hinge" else {"temperature": 0.6}
+    option |= {"max_fpr": max_fpr, "min_tpr": min_tpr}
+    for n, decimals in ((2, None), (31, 0), (33, 1), (200, None)):
+        s, y, w = rows(n, n, scale, rate=0.4, decimals=decimals)
+        ours = with_gradient(auroc_loss, s, y, w, surrogate=kind, **option)
+        assert_same(ours, with_gradient(all_pairs_auroc, s, y, w, kind, **option), TOLERANCE[kind])
+
+
+@pytest.mark.parametrize("kind", SURROGATES)
+def test_two_way_gradients_are_those_of_finite_differences(kind):
+    s, y, w = rows(40, 3, 1.0, rate=0.5)
+    loss = partial(auroc_loss, surrogate=kind, max_fpr=0.35, min_tpr=0.55)
+    _, gradient = with_gradient(loss, s, y, w)
+    step = 1e-6
+    for i in range(40):
+        near = torch.zeros(40, dtype=torch.float64)
+        near[i] = step
+        slope = (loss(s + near, y, w) - loss(s - near, y, w)) / (2 * step)
+        assert float(gradient[i]) == pytest.approx(float(slope), abs=1e-7)
+    assert (gradient == 0).any(), "rows that do not count are left alone"
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.1, 1.0, 30.0])
@@ -348,6 +376,8 @@ def test_wrong_arguments_are_told_in_a_sentence():
         {"margin": -1.0},
         {"max_fpr": 0.0},
         {"max_fpr": 1.5},
+        {"min_tpr": 1.0},
+        {"min_tpr": -0.1},
         {"temperature": 0},
         {"temperature": float("nan")},
         {"margin": "1"},

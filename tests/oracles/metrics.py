@@ -215,6 +215,50 @@ def _area(y, scores, weight, **kwargs):
     return float(_quiet(sk.roc_auc_score, y, scores, sample_weight=weight, **kwargs))
 
 
+def _clipped(corners, axis, bound, keep_below):
+    """A polygon cut by a line that is parallel to an axis (Sutherland and Hodgman)."""
+    kept = []
+    for one, other in pairwise([*corners, corners[0]]):
+        sides = [(p[axis] <= bound) if keep_below else (p[axis] >= bound) for p in (one, other)]
+        if sides[0]:
+            kept.append(one)
+        if sides[0] != sides[1]:
+            share = (bound - one[axis]) / (other[axis] - one[axis])
+            kept.append(tuple(a + share * (b - a) for a, b in zip(one, other, strict=True)))
+    return kept
+
+
+def _shoelace(corners):
+    """The area of a polygon."""
+    if len(corners) < 3:
+        return 0.0
+    return abs(sum(a * d - b * c for (a, b), (c, d) in pairwise([*corners, corners[0]]))) / 2
+
+
+def _two_way_area(limit, floor, standardized):
+    """The polygon under the ROC inside fpr <= limit and tpr >= floor, and under the diagonal."""
+
+    def reference(rows):
+        weight = _weights(rows)
+        if not _both_sides(rows.y, weight):
+            return math.nan
+        curve = [(_fpr(*c), _tpr(*c)) for c in _curve(rows.y, rows.scores, weight)]
+
+        def inside(points):
+            under = [(0.0, 0.0), *points, (1.0, 1.0), (1.0, 0.0)]
+            part = _clipped(under, 0, limit, keep_below=True)
+            part = _clipped(part, 1, floor, keep_below=False) if part else part
+            return _shoelace(part)
+
+        area = inside(curve)
+        if not standardized:
+            return area
+        chance, whole = inside([]), limit * (1 - floor)
+        return (1 + (area - chance) / (whole - chance)) / 2
+
+    return reference
+
+
 def _raw_area(limit):
     """Area under the ROC polygon for fpr in [0, limit], its end interpolated linearly."""
 
@@ -663,6 +707,15 @@ BINARY_SCORES = [
         "scikit-learn: roc_auc_score(max_fpr=0.3), NaN where a class has no weight",
     ),
     _brute("auroc(max_fpr=0.3, standardized=False)", "binary", "scores", _raw_area(0.3)),
+    _brute("auroc(max_fpr=0.3, min_tpr=0.6)", "binary", "scores", _two_way_area(0.3, 0.6, True)),
+    _brute("auroc(max_fpr=0.7, min_tpr=0.2)", "binary", "scores", _two_way_area(0.7, 0.2, True)),
+    _brute("auroc(min_tpr=0.5)", "binary", "scores", _two_way_area(1.0, 0.5, True)),
+    _brute(
+        "auroc(max_fpr=0.4, min_tpr=0.9, standardized=False)",
+        "binary",
+        "scores",
+        _two_way_area(0.4, 0.9, False),
+    ),
     Oracle(
         "average_precision",
         "binary",

@@ -117,6 +117,12 @@ GUARDED = {
     "soft constrained": (HELD, "soft-set", None, {}),
     "implicit constrained": (HELD, Implicit(every=2), None, {}),
     "costs macro f1": ("maximize macro(f1)", "costs", CLASSES, {}),
+    "soft class floor": (
+        "maximize accuracy subject to recall.of(2) >= 0.9",
+        "soft-set",
+        CLASSES,
+        {},
+    ),
 }
 
 
@@ -126,10 +132,11 @@ def test_a_guarded_loss_reads_its_window_out_of_the_graph(name):
     goal, method, task, options = GUARDED[name]
     eager, twin = (GoalLoss(goal, method, task=task, **options) for _ in range(2))
     follow(eager, twin, task, torch.float32, steps=60, rtol=1e-4, atol=1e-6)
-    if eager.program.window is not None:
+    if eager.program.searches:
         assert eager.threshold != 0
         assert twin.threshold == pytest.approx(eager.threshold, rel=1e-4)
-        assert torch.equal(twin.program.evidence, eager.program.evidence)
+    assert torch.equal(twin.program.evidence, eager.program.evidence)
+    torch.testing.assert_close(twin.program.price_now, eager.program.price_now, rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("name", ["soft f1", "soft f1 in parts", "costs constrained"])

@@ -160,10 +160,13 @@ def curve(rows: RankedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Auroc(Curve):
-    """Area under the ROC polygon, for FPR up to ``max_fpr``.
+    """Area under the ROC polygon, for FPR up to ``max_fpr`` and above the TPR ``min_tpr``.
 
-    With ``standardized`` the partial area A is mapped to [0.5, 1] where chance and perfection are
-    (McClish 1989): ½ (1 + (A − m²/2) / (m − m²/2)), m = max_fpr. Without, it is A itself.
+    A = ∫ max(TPR − r, 0) dFPR over [0, m], m = max_fpr, r = min_tpr. With ``standardized`` it is
+    mapped to [0.5, 1] where chance and perfection are (McClish 1989): ½ (1 + (A − c) / (a − c))
+    with a = m (1 − r) and c = max(m − r, 0)²/2, the area under the diagonal. Without, it is A
+    itself; A / a is the mean over pairs of the m highest negatives and the 1 − r lowest positives,
+    the two-way partial AUC of Yang et al. (2019).
     """
 
     max_fpr: float = 1.0
@@ -171,11 +174,13 @@ class Auroc(Curve):
     where: Event = EVERYTHING
     label: Side = None
     by: str | None = None
+    min_tpr: float = 0.0
 
-    options = ("max_fpr", "standardized")
+    options = ("max_fpr", "min_tpr", "standardized")
 
     def __post_init__(self) -> None:
         _check_share("auroc", "max_fpr", self.max_fpr, low_open=True)
+        _check_share("auroc", "min_tpr", self.min_tpr, high_open=True)
         if not isinstance(self.standardized, bool):
             raise GoalError(f"auroc(standardized={self.standardized!r}): it is true or false")
 
@@ -184,13 +189,33 @@ class Auroc(Curve):
         if tp[-1] <= 0 or fp[-1] <= 0:
             return None
         fpr, tpr = fp / fp[-1], tp / tp[-1]
-        if self.max_fpr == 1:
+        if self.max_fpr == 1 and not self.min_tpr:
             return float(np.trapezoid(tpr, fpr))
         stop = int(np.searchsorted(fpr, self.max_fpr, "right"))
         edge = np.interp(self.max_fpr, fpr[stop - 1 : stop + 1], tpr[stop - 1 : stop + 1])
-        area = float(np.trapezoid(np.r_[tpr[:stop], edge], np.r_[fpr[:stop], self.max_fpr]))
-        chance = 0.5 * self.max_fpr**2
-        return 0.5 * (1 + (area - chance) / (self.max_fpr - chance)) if self.standardized else area
+        area = _area_above(np.r_[fpr[:stop], self.max_fpr], np.r_[tpr[:stop], edge], self.min_tpr)
+        chance, most = self.bounds
+        return 0.5 * (1 + (area - chance) / (most - chance)) if self.standardized else area
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The area under the diagonal, and that of a perfect ranking."""
+        chance = 0.5 * max(self.max_fpr - self.min_tpr, 0.0) ** 2
+        return chance, self.max_fpr * (1 - self.min_tpr)
+
+
+def _area_above(x: np.ndarray, y: np.ndarray, floor: float) -> float:
+    """∫ max(y − floor, 0) dx of a polygon that never falls."""
+    if not floor:
+        return float(np.trapezoid(y, x))
+    first = int(np.searchsorted(y, floor))  # the first corner at the floor or above it
+    if first == len(y):
+        return 0.0
+    x, y = x[max(first - 1, 0) :], y[max(first - 1, 0) :] - floor
+    if y[0] < 0:  # the edge that crosses begins where it does
+        x[0] += (x[1] - x[0]) * -y[0] / (y[1] - y[0])
+        y[0] = 0.0
+    return float(np.trapezoid(y, x))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

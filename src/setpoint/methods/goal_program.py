@@ -37,6 +37,7 @@ class GoalProgram(StreamProgram):
 
     _reader: Any
     steepness: float = 1.0  #: greatest slope of a soft decision, per p (1 − p) of the logit
+    charges_held: bool = False  #: whether what holds softly is charged too, by hard counts
 
     def __init__(self, lowered: Any, reader: Any, start: Any) -> None:
         super().__init__()
@@ -90,8 +91,9 @@ class GoalProgram(StreamProgram):
             share = float(unseen[k])
             if share > 0.2:
                 sentences.append(
-                    f"{share:.0%} of the batches hold no row of class {names[k]!r}: larger batches "
-                    "(10 rows of the class or more) would say more about the goal"
+                    f"{share:.0%} of the batches hold no row of class {names[k]!r}: shuffle the "
+                    "rows if they are sorted; batches with 10 rows of the class or more, for as "
+                    "many steps, make the gradient less noisy"
                 )
         mass = self._actual(totals)
         share = float(mass.min()) / max(float(mass.sum()), 1e-12)

@@ -48,7 +48,7 @@ from setpoint.methods.confusion.soft_decisions import (
 )
 from setpoint.methods.goal_program import MixedProgram
 from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals, ready
-from setpoint.methods.rate_targets import Aim, aim_of, area_of, curve_of
+from setpoint.methods.rate_targets import TWO_WAY, Aim, aim_of, area_of, curve_of, two_way
 from setpoint.methods.soft_set import SOFT_RATE, SOFT_WARMUP, warmed_up
 from setpoint.methods.training_hints import FitSize, Phase, PortfolioPlace, TrainingHints
 from setpoint.programs import Additive, Dual, Priced, StreamProgram, TracksThresholds, dual
@@ -279,6 +279,8 @@ class Lagrangian(Method):
         leaf = curve_of(goal)
         if not isinstance(leaf, Auroc | PrecisionOverRecall):
             return not_totals(goal, task)
+        if two_way(leaf):
+            return TWO_WAY.format(goal=goal)
         if task.kind != "binary":
             return f'"{goal}" is about the ranking of one class; a {task.kind} task has several'
         if goal.constraints or goal.sign < 0:

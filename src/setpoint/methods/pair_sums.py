@@ -175,6 +175,7 @@ def auroc_loss(
     surrogate: str = "squared-hinge",
     margin: float = 1.0,
     max_fpr: float = 1.0,
+    min_tpr: float = 0.0,
     temperature: float = 1.0,
 ) -> Tensor:
     """Weighted mean over pairs of a positive and a negative of ψ(s_p − s_n).
@@ -189,7 +190,9 @@ def auroc_loss(
     * ``logistic``: ψ = log(1 + eᵗ), within 2.3e-10 relatively, at three times the cost of laplace.
 
     With ``max_fpr`` below 1 only the highest-scoring negatives count, up to that share of their
-    weight; those on the border count with the fraction that fits, equal scores alike.
+    weight; those on the border count with the fraction that fits, equal scores alike. With
+    ``min_tpr`` above 0 only the lowest-scoring positives count likewise, up to a share 1 − min_tpr:
+    together the two-way partial area, FPR <= max_fpr and TPR >= min_tpr.
 
     Parameters
     ----------
@@ -205,6 +208,8 @@ def auroc_loss(
         Of the squared hinge, at least 0.
     max_fpr : float
         In (0, 1].
+    min_tpr : float
+        In [0, 1).
     temperature : float
         Of the other two, above 0.
 
@@ -218,7 +223,8 @@ def auroc_loss(
     Yan, Dodier, Mozer & Wolniewicz (2003), Optimizing classifier performance via an approximation
     to the Wilcoxon-Mann-Whitney statistic; Rust & Hocking (2023), A log-linear gradient descent
     algorithm for unbalanced binary classification using the all pairs squared hinge loss;
-    Narasimhan & Agarwal (2013), A structural SVM based approach for optimizing partial AUC.
+    Narasimhan & Agarwal (2013), A structural SVM based approach for optimizing partial AUC; Yang,
+    Lu, Lyu & Hu (2019), Two-way partial AUC and its properties.
 
     Examples
     --------
@@ -229,7 +235,7 @@ def auroc_loss(
     (0.5625, [0.0, -0.75, 0.75, 0.0])
     """
     options = {"surrogate": surrogate, "margin": margin}
-    options |= {"max_fpr": max_fpr, "temperature": temperature}
+    options |= {"max_fpr": max_fpr, "min_tpr": min_tpr, "temperature": temperature}
     loss_and_slope = auroc_and_gradient(logits, target, weight, **options)
     return _nothing(logits) if loss_and_slope is None else _Attach.apply(logits, *loss_and_slope)
 
@@ -242,6 +248,7 @@ def auroc_and_gradient(
     surrogate: str = "squared-hinge",
     margin: float = 1.0,
     max_fpr: float = 1.0,
+    min_tpr: float = 0.0,
     temperature: float = 1.0,
 ) -> tuple[Tensor, Tensor] | None:
     """The value of :func:`auroc_loss` and its gradient in the logits; None of no rows."""
@@ -249,15 +256,16 @@ def auroc_and_gradient(
     choice("surrogate", surrogate, SURROGATES, error=GoalError)
     number("margin", margin, 0, error=GoalError)
     number("max_fpr", max_fpr, 0, 1, open_low=True, error=GoalError)
+    number("min_tpr", min_tpr, 0, 1, open_high=True, error=GoalError)
     number("temperature", temperature, 0, open_low=True, error=GoalError)
     if scores.numel() == 0:
         return None
     if surrogate == "squared-hinge":  # a pair counts where s_n > s_p − margin
         rows = sorted_rows(scores.double() - margin * positive.double(), positive, weight)
-        value, slope = _squared_hinge(_hardest(_means(rows), max_fpr))
+        value, slope = _squared_hinge(_part(rows, max_fpr, min_tpr))
     else:
         rows = sorted_rows(scores, positive, weight)
-        value, slope = _tailed(_hardest(_means(rows), max_fpr), temperature, TAILS[surrogate])
+        value, slope = _tailed(_part(rows, max_fpr, min_tpr), temperature, TAILS[surrogate])
     return _unsorted(logits, value, slope, rows.order)
 
 
@@ -385,20 +393,28 @@ def _means(rows: PairRows) -> PairRows:
     return rows._replace(positive=positive, negative=negative)
 
 
-def _hardest(rows: PairRows, share: float) -> PairRows:
-    """Keep the negatives of highest key, up to ``share`` of their weight 1; sum to 1 again.
+def _part(rows: PairRows, max_fpr: float, min_tpr: float) -> PairRows:
+    """The negatives that score highest and the positives that score lowest, as means."""
+    rows = _means(rows)
+    if max_fpr < 1:
+        rows = rows._replace(negative=_highest(rows.negative, rows.key, max_fpr))
+    if min_tpr > 0:
+        lowest = _highest(rows.positive.flip(0), -rows.key.flip(0), 1 - min_tpr).flip(0)
+        rows = rows._replace(positive=lowest)
+    return rows
 
-    Equal keys on the border count with the same fraction, as in a curve.
+
+def _highest(mass: Tensor, key: Tensor, share: float) -> Tensor:
+    """Keep the rows of highest key, up to ``share`` of their mass 1; sum to 1 again.
+
+    Keys rise. Equal keys on the border count with the same fraction, as in a curve.
     """
-    if share == 1:
-        return rows
-    negative = rows.negative
-    above = mass_beyond(negative.flip(0)).flip(0)
-    reached = (above < share) & (negative > 0)
-    border = torch.where(reached, rows.key, math.inf).amin()
-    inside, tied = negative * (rows.key > border), negative * (rows.key == border)
+    above = mass_beyond(mass.flip(0)).flip(0)
+    reached = (above < share) & (mass > 0)
+    border = torch.where(reached, key, math.inf).amin()
+    inside, tied = mass * (key > border), mass * (key == border)
     fits = over(share - inside.sum(), tied.sum()).clamp(0.0, 1.0)
-    return rows._replace(negative=(inside + tied * fits) / share)
+    return (inside + tied * fits) / share
 
 
 class _Attach(torch.autograd.Function):

@@ -35,7 +35,7 @@ from setpoint.programs.column_rules import Checked
 
 @dataclass(frozen=True)
 class Pairwise(Method):
-    """Train on auroc (whole or up to a false positive rate) or on average precision.
+    """Train on auroc, whole or inside bounds of both rates, or on average precision.
 
     Parameters
     ----------
@@ -152,6 +152,7 @@ class PairwiseProgram(GathersRows, StreamProgram):
             margin=method.margin,
             temperature=1.0 if t is None else t,
             max_fpr=self.leaf.max_fpr,
+            min_tpr=self.leaf.min_tpr,
         )
 
     def price(self, totals: Any, multipliers: Any) -> Priced:

@@ -95,6 +95,8 @@ def aim_objection(goal: Goal, task: Task, share: float | None) -> str | None:
         return f'"{goal}" is about the ranking of one class; a {task.kind} task has several'
     if goal.constraints or goal.sign < 0:
         return f'"{goal}": a curve is maximized, without constraints'
+    if two_way(leaf):
+        return TWO_WAY.format(goal=goal)
     if leaf.where != EVERYTHING or leaf.label is not None or leaf.by is not None:
         return f'"{goal}" is taken over some of the rows; the implicit method ranks all of them'
     if isinstance(leaf, AtK) and share is None:
@@ -111,6 +113,17 @@ def curve_of(goal: Goal) -> Curve | None:
     """The curve or list that the objective is, if it is one."""
     body = unnamed(goal.objective)
     return body if isinstance(body, Curve) and not isinstance(body, Best) else None
+
+
+#: why only pairs train on an area that two rates bound
+TWO_WAY = (
+    '"{goal}" bounds two rates at once, and a threshold holds one; method="pairwise" trains on it'
+)
+
+
+def two_way(leaf: Curve | None) -> bool:
+    """Whether a curve counts from a true positive rate on."""
+    return isinstance(leaf, Auroc) and leaf.min_tpr > 0
 
 
 EXTREME = 0.01  #: a bound so near the end of its scale leaves few rows on the far side of it
@@ -140,6 +153,8 @@ def extreme_point(goal: Goal) -> str:
 def partial_curve(goal: Goal) -> str:
     """A sentence where the objective is a curve of which only one end counts; "" elsewhere."""
     leaf = curve_of(goal)
+    if two_way(leaf):
+        return ""  # nothing but pairs trains on it
     part = isinstance(leaf, Auroc) and leaf.max_fpr < 1
     part = part or (isinstance(leaf, PrecisionOverRecall) and leaf.min_recall > 0)
     return f"{goal.objective} is a part of a curve" if part else ""
@@ -177,8 +192,8 @@ def area_of(goal: Goal) -> tuple[float, float]:
     leaf = curve_of(goal)
     if not isinstance(leaf, Auroc):
         return 1.0, 0.0
-    chance = 0.5 * leaf.max_fpr**2
     if leaf.max_fpr == 1 or not leaf.standardized:
         return leaf.max_fpr, 0.0
-    span = leaf.max_fpr - chance
-    return 0.5 * leaf.max_fpr / span, 0.5 - 0.5 * chance / span
+    chance, most = leaf.bounds
+    span = most - chance
+    return 0.5 * most / span, 0.5 - 0.5 * chance / span

@@ -233,6 +233,8 @@ class SoftSetProgram(MixedProgram):
         if broken.shape[0]:
             broken = values[:, 1:]
             active = 1.0 * (broken > 0) - self.lowered.equal_of(totals) * (broken < 0)
+            if self.charges_held:
+                active = 1.0 + 0 * broken
             value = value + (multipliers * active * broken).sum() / len(values)
             weights = join([weights[:, :1], weights[:, 1:] * (multipliers * active)], 1)
             broken = broken.sum(0) / len(values)
@@ -244,7 +246,7 @@ class SoftSetProgram(MixedProgram):
         (value, *broken), memory = few.read(cells)
         weights = [-1.0]
         for v, equal, price in zip(broken, few.equal, multipliers.tolist(), strict=True):
-            active = price * ((v > 0) - equal * (v < 0))
+            active = price * (self.charges_held or (v > 0) - equal * (v < 0))
             value += active * v
             weights.append(-active)
         prices = np.array([few.prices(memory, weights)])

@@ -39,12 +39,13 @@ ROWS = (
         auroc,
         "P(score of a positive > score of a negative) + ½ P(equal)",
         "scikit-learn: roc_auc_score",
-        "area under the ROC curve; partial up to max_fpr, McClish-corrected unless "
-        "standardized=false",
+        "area under the ROC curve; partial up to max_fpr and above min_tpr, McClish-corrected "
+        "unless standardized=false",
         examples=(
             "auroc",
             "auroc(max_fpr=0.05)",
             "auroc(max_fpr=0.05, standardized=false)",
+            "auroc(max_fpr=0.3, min_tpr=0.7)",
         ),
         call=_SCORES,
         value="0.75",

@@ -12,8 +12,9 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import setpoint as sp
-from setpoint.methods.guard.guarded_program import EVERY, MARGIN, STEEPEST
+from setpoint.methods.guard.guarded_program import EVERY, STEEPEST
 from setpoint.methods.guard.operating_point import operating_point
+from setpoint.methods.guard.window_reading import MARGIN
 
 METHODS = ("soft-set", "costs", "implicit", "lagrangian", "exact")
 FLOOR = "maximize recall subject to precision >= 0.7"
@@ -167,7 +168,7 @@ def test_the_window_holds_the_newest_rows_however_batches_divide_it(batch):
         scores.append(z)
         labels.append(y)
         gradient(loss, torch.from_numpy(z), torch.from_numpy(y))
-    z, y, weight = loss.program.observed()
+    z, y, weight, _ = loss.program.observed()
     every, truth = np.concatenate(scores), np.concatenate(labels)
     assert len(z) == min(8_192, len(every))
     assert (weight == 1).all()
@@ -182,10 +183,10 @@ def test_the_threshold_keeps_its_margin():
     x, y = rows(3_000, 8, share=0.2)
     loss = guarded(FLOOR)
     loop(loss, network(6, linear=True), x, y, steps=10 * EVERY)
-    scores, labels, weight = loss.program.observed()
+    rows_seen = loss.program.observed()
     judge = loss.program.judge
-    bare = operating_point(judge, scores, labels, weight, 0.0)
-    point = operating_point(judge, scores, labels, weight, MARGIN)
+    bare = operating_point(judge, rows_seen, 0.0)
+    point = operating_point(judge, rows_seen, MARGIN)
     assert loss.program.margin == point.share == 1.0
     assert point.threshold > bare.threshold
     # the window has been read before the last batch came in
@@ -195,8 +196,9 @@ def test_the_threshold_keeps_its_margin():
 def test_a_status_before_any_row_and_without_a_window():
     assert "too few" in str(guarded(FLOOR).status())
     task = sp.Task.multiclass(["a", "b", "c"])
+    assert "too few" in str(guarded("maximize macro(f1)", task=task).status())
     with pytest.raises(sp.KindError, match="keeps no window of recent rows"):
-        guarded("maximize macro(f1)", task=task).status()
+        guarded("maximize auroc", "pairwise").status()
 
 
 def test_a_goal_that_nothing_meets_is_said():

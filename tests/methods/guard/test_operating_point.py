@@ -9,6 +9,7 @@ import setpoint as sp
 from setpoint.methods.confusion.confusion_cells import Cells
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.guard.operating_point import intercept, operating_point, price_at
+from setpoint.methods.guard.recent_rows import ObservedRows
 
 GOALS = (
     "maximize f1",
@@ -23,6 +24,11 @@ def lowered(text):
     return Lowered(sp.Goal.parse(text).lowered, Cells(sp.Task.binary()))
 
 
+def point_of(goal, scores, y, weight, margin):
+    rows = ObservedRows(scores, y, weight, np.zeros(len(y), int))
+    return operating_point(lowered(goal), rows, margin)
+
+
 def drawn(seed, n=120, ties=False):
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.3).astype(float)
@@ -34,7 +40,7 @@ def drawn(seed, n=120, ties=False):
 @pytest.mark.parametrize("seed", range(6))
 def test_without_a_margin_it_is_the_exact_search(goal, seed):
     scores, y, weight = drawn(seed, ties=seed % 2 == 0)
-    point = operating_point(lowered(goal), scores, y, weight, 0.0)
+    point = point_of(goal, scores, y, weight, 0.0)
     best = sp.tune(goal, y, scores, sample_weight=weight)
     rule = sp.tune(goal, y, scores, sample_weight=weight)
     decided = scores >= point.threshold
@@ -50,7 +56,7 @@ def test_the_margin_of_a_precision_floor_is_its_standard_error(seed):
     ones = np.ones_like(weight)
     floor, z = 0.6, 2.0
     goal = f"maximize recall subject to precision >= {floor}"
-    point = operating_point(lowered(goal), scores, y, ones, z)
+    point = point_of(goal, scores, y, ones, z)
     decided = scores >= point.threshold
     n, precision = decided.sum(), y[decided].mean()
     assert point.share == 1.0
@@ -61,8 +67,8 @@ def test_the_margin_of_a_precision_floor_is_its_standard_error(seed):
 
 def test_what_no_threshold_keeps_is_said_and_broken_least():
     scores, y, weight = drawn(0)
-    point = operating_point(
-        lowered("maximize recall subject to precision >= 0.999, recall >= 0.99"),
+    point = point_of(
+        "maximize recall subject to precision >= 0.999, recall >= 0.99",
         *(scores, y, np.ones_like(weight)),
         1.0,
     )

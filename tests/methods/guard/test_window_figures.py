@@ -17,7 +17,7 @@ LOWERED = Lowered(GOAL, Cells(sp.Task.binary()))
 def of(z, y, threshold=0.0):
     decided = z >= threshold
     blocks = block_cells((2 * y + decided).astype(np.intp), np.ones(len(y)), 4)
-    return figures(LOWERED, blocks, len(y))
+    return figures(LOWERED, LOWERED.goal, blocks, len(y))
 
 
 def drawn(rng, n, shift=0.0):
@@ -34,7 +34,7 @@ def test_values_are_those_of_scikit_learn():
     assert floor.held == (precision_score(y, z >= 0) >= 0.7)
     f1 = Lowered(sp.Goal.parse("maximize f1"), Cells(sp.Task.binary()))
     blocks = block_cells((2 * y + (z >= 0)).astype(np.intp), np.ones(len(y)), 4)
-    assert figures(f1, blocks, len(y))[0].value == pytest.approx(f1_score(y, z >= 0))
+    assert figures(f1, f1.goal, blocks, len(y))[0].value == pytest.approx(f1_score(y, z >= 0))
 
 
 def test_blocks_hold_all_rows_in_their_order():

@@ -14,7 +14,10 @@ from setpoint._core.words import listing
 
 
 def array_of(x: Any, name: str, dims: int, n: int | None = None) -> Array:
-    """An array or tensor of ``dims`` dimensions and ``n`` rows; lists and series are read."""
+    """An array or tensor of ``dims`` dimensions and ``n`` rows; lists and series are read.
+
+    One column (n, 1) counts as one dimension.
+    """
     if isinstance(x, str | bytes | Mapping) or x is None or np.isscalar(x):
         raise KindError(
             "{argument} must be an array with one entry per row; got {value}",
@@ -35,6 +38,8 @@ def array_of(x: Any, name: str, dims: int, n: int | None = None) -> Array:
             argument=Name(name),
             reason=str(error),
         ) from error
+    if dims == 1 and a.ndim == 2 and a.shape[1] == 1:
+        a = a[:, 0]  # the output of a network with one logit
     if a.ndim != dims:
         want = "one-dimensional" if dims == 1 else "a matrix with one column per class"
         pair = dims == 1 and a.ndim == 2 and a.shape[1] == 2

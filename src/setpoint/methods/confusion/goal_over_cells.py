@@ -142,11 +142,13 @@ class Lowered(nn.Module):
         high = goal.objective.interval()[1]
         self.offset = high if goal.sign > 0 and high < float("inf") else 0.0
         self.wanted = [SignedExpression(objective, -float(goal.sign))]
-        for constraint in goal.constraints:
+        self.part_of: list[int] = []  #: the constraint of the goal that each violation belongs to
+        for i, constraint in enumerate(goal.constraints):
             ground = Constraint(
                 constraint.left.expand(domain), constraint.op, constraint.right.expand(domain)
             )
             parts = signed_expressions(ground)
+            self.part_of += [i] * len(parts)
             texts = self._texts(str(constraint), len(parts))
             self.wanted += [replace(w, text=t) for w, t in zip(parts, texts, strict=True)]
         self.leaves = tuple(
@@ -342,6 +344,34 @@ def signed_expressions(constraint: Constraint) -> list[SignedExpression]:
     parts = left.items if isinstance(left, Several) and left.how == whole else (left,)
     sign = -1.0 if constraint.op == ">=" else 1.0
     return [SignedExpression(part - right, sign) for part in parts]
+
+
+def gaps_divided(goal: Goal, cells: Cells, most: int = 12) -> tuple[Goal, tuple[int, ...]]:
+    """A goal with each ``gap <= b`` as one constraint a pair, and whose part each constraint is.
+
+    xᵢ − xⱼ <= b for every i ≠ j says the same, and each of these has a slope of its own sign.
+
+    Parameters
+    ----------
+    goal : Goal
+        Lowered.
+    cells : Cells
+    most : int
+        Pairs of a gap that is divided.
+    """
+    domain, constraints, part_of = Domain(cells.columns), [], []
+    for place, constraint in enumerate(goal.constraints):
+        items = _gap_of(constraint.left.expand(domain))
+        pairs = [(a, b) for a in items for b in items if a is not b]
+        zero = isinstance(constraint.right, Number) and constraint.right.value == 0
+        if constraint.op != "<=" or zero or not 0 < len(pairs) <= most:
+            pairs = []
+        parts = [Constraint(a - b, "<=", constraint.right) for a, b in pairs] or [constraint]
+        constraints += parts
+        part_of += [place] * len(parts)
+    if len(constraints) == len(goal.constraints):
+        return goal, tuple(part_of)
+    return Goal(goal.sense, goal.objective, tuple(constraints)), tuple(part_of)
 
 
 def _gap_of(expression: Expression) -> tuple[Expression, ...]:

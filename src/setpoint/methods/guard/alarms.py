@@ -12,11 +12,13 @@ from setpoint._core.notes import Note, NoteCode
 from setpoint._core.words import listing
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.guard.operating_point import LIMIT
+from setpoint.methods.guard.price_control import OUTWEIGHS, SURE, ObservedConstraints
 from setpoint.methods.guard.recent_rows import ObservedRows
 
 BELOW = 3.0  #: standard errors by which the ranking is worse than chance
 SCARCE = 1.6  #: rows of a class in a batch: with fewer, one batch in five holds none
 WAIT = 100  #: calls before batches are judged
+ENOUGH_ROWS = 40  #: of a class in the window, of which some should be decided so
 
 
 def window_alarms(
@@ -26,7 +28,7 @@ def window_alarms(
     share: float,
     prices: Sequence[float],
 ) -> tuple[Note, ...]:
-    """What the recent rows show to be wrong.
+    """What the recent rows show to be wrong where a threshold decides.
 
     Parameters
     ----------
@@ -40,19 +42,13 @@ def window_alarms(
     alarms = []
     decided = rows.scores >= threshold
     if share < 0:
-        names = listing(judge.constraints) or "the constraints"
+        names = listing(list(dict.fromkeys(judge.constraints))) or "the constraints"
         words = (
             f"no threshold meets {names} on the recent rows: train longer, use a larger model or "
             "better features, or relax the bound"
         )
         alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words))
-    for name, price in zip(judge.constraints, prices, strict=True):
-        if price >= LIMIT:
-            words = (
-                f"the price of {name} is at its limit ({LIMIT:g}): the constraint takes all the "
-                "weight and the objective none; relax the bound, or check that it can be met"
-            )
-            alarms.append(Note(NoteCode.PRICE_AT_LIMIT, words, {"price": price}))
+    alarms += price_alarms(judge, prices)
     if decided.all() or not decided.any():
         who = "every row" if decided.all() else "no row"
         words = (
@@ -61,6 +57,74 @@ def window_alarms(
         )
         alarms.append(Note(NoteCode.EXTREME_RULE, words, {"share": float(decided.mean())}))
     return (*alarms, *_below_chance(rows))
+
+
+def price_alarms(judge: Lowered, prices: Sequence[float]) -> list[Note]:
+    """The constraints that take all the weight."""
+    alarms = []
+    for name, price in zip(judge.constraints, prices, strict=True):
+        if price >= LIMIT:
+            words = (
+                f"the price of {name} is at its limit ({LIMIT:g}): the constraint takes all the "
+                "weight and the objective none; relax the bound, or check that it can be met"
+            )
+            alarms.append(Note(NoteCode.PRICE_AT_LIMIT, words, {"price": price}))
+    return alarms
+
+
+def control_alarms(
+    judge: Lowered, observed: ObservedConstraints, prices: Sequence[float]
+) -> list[Note]:
+    """The constraints that stay broken however dear they are, and those whose rate is empty.
+
+    Parameters
+    ----------
+    judge : Lowered
+    observed : ObservedConstraints
+    prices : sequence of float
+        Of the constraints, in units of the objective.
+    """
+    alarms = []
+    rows = zip(judge.constraints, *observed, prices, strict=True)
+    for name, violation, error, unit, empty, equal, price in rows:
+        by = abs(violation) if equal else violation
+        pulls = abs(price) / unit
+        if empty:
+            words = (
+                f"{name} is broken on the recent rows: its rate is empty, nobody is decided; "
+                "train longer, or relax the bound"
+            )
+            alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words))
+        elif by > SURE * error and pulls >= OUTWEIGHS:
+            words = (
+                f"{name} is broken on the recent rows although it weighs {pulls:.0f} times as "
+                "much as the objective: train longer, use a larger model or better features, or "
+                "relax the bound"
+            )
+            alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words, {"price": float(price)}))
+    return alarms
+
+
+def undecided(shares: Sequence[tuple[str, float, float]], count: float) -> list[Note]:
+    """The classes or labels that no recent row is decided as, though enough rows are of them.
+
+    Parameters
+    ----------
+    shares : sequence of (str, float, float)
+        Name, share of the rows that is of it, share that is decided as it.
+    count : float
+        Rows in the window.
+    """
+    alarms = []
+    for name, of, decided in shares:
+        if not decided and of * count >= ENOUGH_ROWS:
+            words = (
+                f"no row is decided as {name!r} although {of * count:,.0f} recent rows are: check "
+                "the labels, train longer, or say in the goal what it is worth (macro(f1), or a "
+                "floor on its recall)"
+            )
+            alarms.append(Note(NoteCode.EXTREME_RULE, words, {"share": 0.0}))
+    return alarms
 
 
 def _below_chance(rows: ObservedRows) -> tuple[Note, ...]:

@@ -16,8 +16,11 @@ Around the program of a method stand
                 times plain cross-entropy's. Where this last one cuts (``bounded`` counts it), a
                 batch in parts has no longer the gradient of the whole
 
-Methods that move thresholds of their own read logits as they are and keep their prices; goals over
-several classes or groups get evidence, anchor and bounds.
+Over groups one threshold decides all of them, and constraints that compare groups are priced by
+control (:mod:`price_control`): the method reads logits less the threshold that is best at those
+prices, which follow the constraints' violations there. Of several classes and labels the window
+holds the decisions as they are (the largest logit, logits >= 0), and every price is controlled.
+Methods that move thresholds of their own read logits as they are and keep their prices.
 
 Tried and left: an anchor at logits moved towards θ, so that decisions at 0 become the goal's (a
 slow linear model spends its steps on the move, and ranks .05 to .09 behind cross-entropy); bounds
@@ -30,7 +33,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -41,57 +44,58 @@ from setpoint._core.errors import KindError
 from setpoint._core.notes import Note, NoteCode
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
-from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.goal_program import GoalProgram, MixedProgram
-from setpoint.methods.guard.alarms import scarce, window_alarms
+from setpoint.methods.guard.alarms import scarce
 from setpoint.methods.guard.graph_call import begin_step, numbered
-from setpoint.methods.guard.loss_status import ConstraintStatus, LossPhase, LossStatus
-from setpoint.methods.guard.operating_point import (
-    LIMIT,
-    ObservedPoint,
-    intercept,
-    operating_point,
-    price_at,
-)
+from setpoint.methods.guard.loss_status import LossPhase, LossStatus
+from setpoint.methods.guard.operating_point import ObservedPoint
+from setpoint.methods.guard.price_control import TURN, controlled, observed_constraints
 from setpoint.methods.guard.recent_rows import ObservedRows, Pool, TrackedRows, rows_of
-from setpoint.methods.guard.window_figures import block_cells, figures
-from setpoint.methods.method import GoalStanding, Recovered, not_totals
+from setpoint.methods.guard.window_decisions import (
+    JudgedGoal,
+    cell_mass,
+    controlled_constraints,
+    row_count,
+)
+from setpoint.methods.guard.window_reading import FEW, WindowReader, WindowReading
+from setpoint.methods.method import GoalStanding, Method, Recovered, not_totals
 from setpoint.programs import Exchange, Priced, StreamProgram, TracksThresholds
 
 logger = logging.getLogger("setpoint")
 
 Buffers = dict[str, Tensor]
-SCALARS = ("threshold", "calibration", "margin")
-WRITTEN = (*SCALARS, "dual", "price_now", "evidence", "calls")
+SCALARS = ("threshold", "shift", "calibration", "margin", "pulls")
+WRITTEN = (*SCALARS, "dual", "price_now", "integrals", "evidence", "calls")
 
-FEW, ENOUGH = 10.0, 40.0  #: rows of each class: the method begins, and counts in full
+ENOUGH = 40.0  #: rows of each class from which the method counts in full; it begins at FEW
 # in trials without a margin, 2048, 4096 and 8192 rows kept 83, 86 and 92 of 100 constraints
 WINDOW = 8192  #: rows
 EVERY = 16  #: steps from one reading to the next: a reading takes as long as a step or two
-# in trials with 4096 rows, margins of 0, ½ and 1 kept 86, 93 and 95 of 100 constraints
-MARGIN = 1.5  #: standard errors
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
 LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
 STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
-FARTHEST = 12.0  #: logit of a threshold's probability, at most: 6e-6 or 1 − 6e-6
 LOOK = 8  #: readings from one look at the alarms to the next
+# prices that followed the whole window went round: it is half as old as the model takes to answer
+NEWEST = 2048  #: rows that controlled prices follow
+LABELS = 8  #: of several labels the window holds this many times as many decisions, at most
 
 
-def guarded(inner: GoalProgram, goal: Goal, task: Task, parts: int = 1) -> GuardedProgram:
-    """The program of a goal with its guard; the method's own share of cross-entropy anchors it."""
+def guarded(
+    inner: GoalProgram, method: Method, goal: Goal, task: Task, parts: int = 1
+) -> GuardedProgram:
+    """The program of a goal with its guard; the method's own share of cross-entropy anchors it.
+
+    A gap is divided into pairs: a price on |a − b| would turn round with the sign of a − b.
+    """
     mix = inner.mix if isinstance(inner, MixedProgram) else 0.0
-    single = task.kind == "binary" and inner.cells.shape[0] == 1
-    decides = single and not_totals(goal, task) is None
-    judge = Lowered(goal.lowered, inner.cells) if decides else None
-    return GuardedProgram(inner, mix or ANCHOR, judge, parts)
-
-
-class WindowReading(NamedTuple):
-    """What the window shows: the operating point, the intercept a, and the prices there."""
-
-    point: ObservedPoint
-    calibration: float
-    prices: np.ndarray
+    judge = JudgedGoal(goal.lowered, inner.cells) if not_totals(goal, task) is None else None
+    if judge is None or not judge.divides or isinstance(inner, TracksThresholds):
+        return GuardedProgram(inner, mix or ANCHOR, judge, parts)
+    own = method.lower(judge.goal, task)
+    assert isinstance(own, GoalProgram)
+    program = GuardedProgram(own, mix or ANCHOR, judge, parts)
+    object.__setattr__(program, "undivided", inner)
+    return program
 
 
 class GuardedProgram(TracksThresholds, StreamProgram):
@@ -102,8 +106,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     inner : GoalProgram
     anchor : float
         Share of cross-entropy.
-    judge : Lowered or None
-        The goal as it was stated, where one threshold decides; by it the window is read.
+    judge : JudgedGoal or None
+        The goal as it was stated, where decisions are judged; by it the window is read.
     parts : int
         Calls that make up one step.
 
@@ -111,6 +115,12 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     ----------
     threshold, calibration : torch.Tensor
         θ and a; 0 until the window has been read.
+    shift : torch.Tensor
+        The threshold that the method decides at: θ, or the best one at controlled prices.
+    integrals : torch.Tensor
+        Of the controlled prices, in equal pulls.
+    pulls : torch.Tensor
+        The dearest controlled price, in equal pulls; the anchor, part of the objective, gives way.
     margin : torch.Tensor
         Share of the margin that θ keeps; −1 where a constraint is broken at every threshold.
     price_now, dual : torch.Tensor
@@ -125,11 +135,16 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     """
 
     inner: GoalProgram
-    judge: Lowered | None
+    judge: JudgedGoal | None
     window: Pool | None
+    searches: bool  #: whether one threshold decides and is searched
+    controls: np.ndarray  #: (m,) whether a price is controlled; else it is solved for
     _inner: GoalProgram
     _tracker: TracksThresholds | None
     threshold: Tensor
+    shift: Tensor
+    integrals: Tensor
+    pulls: Tensor
     calibration: Tensor
     margin: Tensor
     dual: Tensor
@@ -140,7 +155,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     start: Tensor
 
     def __init__(
-        self, inner: GoalProgram, anchor: float, judge: Lowered | None, parts: int
+        self, inner: GoalProgram, anchor: float, judge: JudgedGoal | None, parts: int
     ) -> None:
         super().__init__()
         self.inner = inner
@@ -159,12 +174,19 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.cells, self.judge, self.shape = inner.cells, judge, inner.shape
         self._cells = int(np.prod(self.cells.shape))
         self.steers = judge is not None and tracker is None  # moves prices and anchor too
-        self.window = None if judge is None else Pool(WINDOW)
+        several = min(self.cells.labels, LABELS)
+        self.window = None if judge is None else Pool(WINDOW * several)
+        self.searches = judge is not None and self.cells.kind == "binary"
+        self.controls = controlled_constraints(judge)
+        self.reader = None if judge is None else WindowReader(judge, self.controls)
+        self._controlled = self.steers and bool(self.controls.any())
+        inner.charges_held = self._controlled
         classes = len(inner.presence(torch.zeros(inner.shape)))
         self.register_buffer("start", inner.start.clone(), False)
         self.register_buffer("dual", inner.start.clone())
-        constraints = 0 if judge is None else len(judge.constraints)
+        constraints = 0 if judge is None else len(judge.owner)
         self.register_buffer("price_now", torch.ones(constraints, dtype=torch.float64))
+        self.register_buffer("integrals", torch.ones(constraints, dtype=torch.float64))
         for name in SCALARS:
             self.register_buffer(name, torch.zeros((), dtype=torch.float64))
         self.register_buffer("evidence", torch.zeros(2, classes))
@@ -172,14 +194,17 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
         self._mirror()
         self._number = numbered(self)
+        self._batch = 0  # rows of the current call
         # what has been logged, no part of the state
         self._looks, self._found, self._said = 0, set[NoteCode](), set[NoteCode]()
 
     def bare(self) -> GoalProgram:
         """The method's own program, with its own share of cross-entropy."""
-        if isinstance(self.inner, MixedProgram):
-            self.inner.mix = self.own_mix
-        return self.inner
+        inner = self.__dict__.get("undivided", self.inner)
+        if isinstance(inner, MixedProgram):
+            inner.mix = self.own_mix
+        inner.charges_held = False
+        return inner
 
     # --- what the method itself says -------------------------------------------------------------
 
@@ -191,8 +216,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def measure(self, rows: Batch, step: Tensor) -> tuple[Any, Any]:
         """At logits less θ, where the method decides at 0."""
-        if self.steers:
-            rows = rows.less(self._threshold if rows.host else self.threshold.to(rows.logits))
+        if self.steers and self.searches:
+            rows = rows.less(self._shift if rows.host else self.shift.to(rows.logits))
         totals, memory = self._inner.measure(rows, step)
         return totals, (rows, memory)
 
@@ -202,14 +227,14 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if not self.steers:
             return priced
         host = not is_tensor(totals)
-        dearness = self._dearness if host else 1 + self.price_now.sum().to(totals)
+        dearness = self._dearness if host else 1 + self.price_now.abs().sum().to(totals)
         return priced._replace(value=priced.value / dearness)
 
     def base(self, rows: Batch) -> Any:
         return self._inner.base(rows)
 
     def value(self, priced: Priced, base: Any, on: Any) -> Any:
-        share = on * (1 - self.anchor)
+        share = on * (1 - self._anchor(not is_tensor(base)))
         if self.training:
             share = share * (self._share if not is_tensor(base) else self.blend())
         return share * priced.value + (1 - share) * base
@@ -236,7 +261,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
 
     def shown(self) -> dict[str, Any]:
         own = {} if self._tracker is None else self._tracker.shown()
-        return {**own, "threshold": float(self.threshold)} if self.window is not None else own
+        return {**own, "threshold": float(self.threshold)} if self.searches else own
 
     # --- evidence and window ---------------------------------------------------------------------
 
@@ -247,6 +272,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """
         if self._tracker is not None:
             self._tracker.settle(rows, step, exchange, alone)
+        self._batch = rows.rows
         if not torch.compiler.is_compiling():
             self.begin(exchange)
         elif exchange is None:
@@ -257,6 +283,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
                 "or say guard=False"
             )
         own = rows_of(rows)
+        if own.scores.ndim == 2:  # the class that is decided is all that the window keeps
+            own = own._replace(scores=own.scores.argmax(1).to(own.weight.dtype))
         counts = self._counts(rows, own.weight)
         if exchange is not None:
             counts = exchange.summed(torch.as_tensor(counts))
@@ -269,7 +297,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             self.window.push(own, self._size(exchange))
 
     def _size(self, exchange: Exchange | None) -> int:
-        return WINDOW // (1 if exchange is None else exchange.world)
+        size = WINDOW if self.window is None else self.window.size
+        return size // (1 if exchange is None else exchange.world)
 
     def begin(self, exchange: Exchange | None = None) -> None:
         """What comes before a step: evidence is passed on, the window read where it is time."""
@@ -304,46 +333,72 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         positive = there @ rows.actual
         return torch.stack([there.sum() - positive, positive])
 
-    def observed(self, exchange: Exchange | None = None) -> ObservedRows:
-        """The window's rows; those of one process the oldest first."""
+    def observed(self, exchange: Exchange | None = None, newest: int | None = None) -> ObservedRows:
+        """The window's rows, or the newest of them; those of one process the oldest first."""
         if self.window is None:
-            return ObservedRows(np.zeros(0), np.zeros(0), np.zeros(0))
-        if exchange is None:
-            rows = self.window.in_order(WINDOW)
-        else:
-            rows = TrackedRows(*exchange.rows(*self.window.rows(self._size(exchange))))
+            none = np.zeros(0)
+            return ObservedRows(none, none, none, none.astype(np.intp))
+        world = 1 if exchange is None else exchange.world
+        rows = self.window.in_order(self._size(exchange))
+        if newest is not None:
+            rows = TrackedRows(*(x[-(newest // world) :] for x in rows))
+        if exchange is not None:
+            rows = TrackedRows(*exchange.rows(*rows))
         weight = rows.weight.double().cpu().numpy()
         there = weight > 0
-        scores, y = (x.double().cpu().numpy()[there] for x in (rows.scores, rows.place % 2))
-        return ObservedRows(scores, y, weight[there])
+        scores, place = rows.scores.double().cpu().numpy()[there], rows.place.cpu().numpy()[there]
+        side = self.cells.side
+        return ObservedRows(scores, (place % side).astype(float), weight[there], place // side)
 
     def reading(self, rows: ObservedRows) -> WindowReading | None:
-        """What the window shows; None while it holds too few rows of a class."""
-        assert self.judge is not None
-        scores, y, weight = rows
-        if min(y.sum(), len(y) - y.sum()) < FEW:
-            return None
-        point = operating_point(self.judge, scores, y, weight, MARGIN)
-        calibration = intercept(scores, y, weight, self._calibration)
-        offset = float(np.clip(calibration + point.threshold, -FARTHEST, FARTHEST))
-        prices = price_at(self.judge, point.cells, 1 / (1 + math.exp(-offset)), LIMIT)
-        return WindowReading(point, calibration, prices)
+        """What the window shows; None while it holds too few rows (of a class)."""
+        assert self.reader is not None
+        return self.reader.reading(rows, self._calibration, self.price_now.cpu().numpy())
 
     def _read(self, exchange: Exchange | None) -> None:
         rows = self.observed(exchange)
         read = self.reading(rows)
         if read is None:
             return
+        shift, prices = read.point.threshold, read.prices
+        if self._controlled and self._share > 0:
+            shift, prices = self._control(rows, read, exchange)
         self._threshold, self._calibration = read.point.threshold, read.calibration
+        self._shift = shift
         self.threshold.fill_(read.point.threshold)
+        self.shift.fill_(shift)
         self.calibration.fill_(read.calibration)
         self.margin.fill_(read.point.share)
-        self._dearness = 1 + float(read.prices.sum())
-        self.price_now.copy_(torch.as_tensor(read.prices))
-        state = self._inner.dual_state(read.prices) if self.steers else None
+        self._dearness = 1 + float(np.abs(prices).sum())
+        self.price_now.copy_(torch.as_tensor(prices))
+        state = self._inner.dual_state(prices) if self.steers else None
         if state is not None:
             self.dual.copy_(torch.as_tensor(state))
-        self._warn(rows, read)
+        self._warn(rows, read._replace(prices=prices))
+
+    def _control(
+        self, rows: ObservedRows, read: WindowReading, exchange: Exchange | None
+    ) -> tuple[float, np.ndarray]:
+        """The threshold that is best without controlled constraints, and the prices moved there."""
+        assert self.judge is not None
+        assert self.reader is not None
+        point = self.reader.steered(rows) if self.searches else read.point
+        renewed = EVERY / TURN
+        if exchange is None:  # processes may have batches of different sizes, and must agree
+            rows_since = EVERY * self.parts * self._batch
+            renewed = min(renewed, rows_since * self.cells.labels / self._size(None))
+        recent = self.observed(exchange, NEWEST * min(self.cells.labels, LABELS))
+        cells = cell_mass(self.cells, recent, point.threshold)
+        seen = observed_constraints(self.judge, cells, row_count(self.cells, recent))
+        moved = controlled(self.integrals.cpu().numpy(), seen, renewed)
+        self.integrals.copy_(torch.as_tensor(moved.integrals))
+        pulls = np.abs(moved.prices / seen.units)[self.controls].max()
+        self._pulls = max(1.0, float(pulls))
+        self.pulls.fill_(self._pulls)
+        if not self.searches:
+            return 0.0, moved.prices
+        charges = np.where(self.controls, moved.prices, np.nan)
+        return point.threshold, self.reader.solved(rows, point, read.calibration, charges)
 
     # --- one step --------------------------------------------------------------------------------
 
@@ -364,7 +419,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             return torch.as_tensor(plain)
         at_goal, memory = memory
         gradient = rows.of(self._inner.pull(at_goal, memory, prices, on, step, scale))
-        own = share * (1 - self.anchor)
+        own = share * (1 - self._anchor(rows.host))
         gradient = gradient.reshape(plain.shape) * (own * self._loudness(prices))
         gradient += plain * (1 - own)
         cut = at_most(squared(gradient), STEEPEST**2 * squared(plain))
@@ -377,6 +432,14 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         return torch.as_tensor(
             gradient * square_root(cut) if not rows.host or cut < 1 else gradient
         )
+
+    def _anchor(self, host: bool) -> Any:
+        """Share of cross-entropy: in proportion to what the objective weighs beside constraints."""
+        if not self._controlled:
+            return self.anchor
+        if host:
+            return self.anchor * 2 / (1 + self._pulls)
+        return self.anchor * 2 / (1 + self.pulls.clamp(min=1).to(self.start))
 
     def _loudness(self, prices: Any) -> Any:
         """By what the method's gradient is multiplied, so that no row is pulled too hard.
@@ -400,44 +463,30 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     # --- how it stands ---------------------------------------------------------------------------
 
     def status(self, step: int, alone: bool = True) -> LossStatus:
-        """How the goal stands on the window, decided at the threshold.
+        """How the goal stands on the window, decided as the loss decides.
 
         ``alone`` says that the window holds the rows of all processes, so that it is read anew.
         """
-        assert self.judge is not None
+        assert self.reader is not None
         rows = self.observed()
         read = self.reading(rows) if alone else None
-        threshold = float(self.threshold) if read is None else read.point.threshold
+        if read is None:
+            at = ObservedPoint(float(self.threshold), float(self.margin), np.zeros(0))
+            read = WindowReading(at, self._calibration, self.price_now.cpu().numpy())
         blend = float(self.blend())
         phase = LossPhase.EVIDENCE if not blend else LossPhase.BLEND
         known = {
             "step": step,
             "phase": LossPhase.GOAL if blend == 1 else phase,
-            "threshold": threshold,
-            "rows": len(rows.y),
             "seen": tuple(int(n) for n in self.evidence[1].tolist()),
         }
-        if not len(rows.y):
-            return LossStatus(**known, decided=math.nan, objective=None, constraints=())
-        decided = rows.scores >= threshold
-        blocks = block_cells((2 * rows.y + decided).astype(np.intp), rows.weight, 4)
-        objective, constraints = figures(self.judge, blocks, len(rows.y))
-        prices = (self.price_now if read is None else read.prices).tolist()
-        standings = tuple(
-            ConstraintStatus(**vars(c.figure), bound=c.bound, held=c.held, price=price)
-            for c, price in zip(constraints, prices, strict=True)
-        )
-        share = float(self.margin) if read is None else read.point.share
-        return LossStatus(
-            **known,
-            decided=float(rows.weight @ decided / rows.weight.sum()),
-            objective=objective,
-            constraints=standings,
-            alarms=(*window_alarms(self.judge, rows, threshold, share, prices), *self._scarce()),
-        )
+        status = self.reader.status(rows, read, known)
+        return replace(status, alarms=(*status.alarms, *self._scarce())) if len(rows.y) else status
 
     def decided_at(self, alone: bool = True) -> float:
-        """The threshold of the logit, as the window shows it now."""
+        """The threshold of the logit, as the window shows it now; 0 of classes and labels."""
+        if not self.searches:
+            return 0.0
         read = self.reading(self.observed()) if alone else None
         return float(self.threshold) if read is None else read.point.threshold
 
@@ -450,12 +499,12 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self._looks += 1
         if self._looks % LOOK or self.judge is None or self._share < 1:
             return
-        prices = read.prices.tolist()
-        alarms = window_alarms(self.judge, rows, read.point.threshold, read.point.share, prices)
+        assert self.reader is not None
+        alarms = self.reader.alarms(rows, read)
         for alarm in alarms:
             if alarm.code in self._found and alarm.code not in self._said:
                 self._said.add(alarm.code)
-                logger.warning("%s: %s", self.judge.goal, alarm.text)
+                logger.warning("%s: %s", self.judge.whole_goal, alarm.text)
         self._found = {alarm.code for alarm in alarms}
 
     def recovered(self, own: Recovered, alone: bool = True) -> Recovered:
@@ -466,14 +515,18 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         read = self.reading(rows) if alone else None
         threshold = float(self.threshold) if read is None else read.point.threshold
         if not len(rows.y):
-            return replace(own, thresholds=(threshold,))
-        place = (2 * rows.y + (rows.scores >= threshold)).astype(np.intp)
-        cells = np.bincount(place, rows.weight, minlength=4) / rows.weight.sum()
-        value, *excess = self.judge.stated(cells[None])
+            thresholds = (threshold,) if self.searches else own.thresholds
+            return replace(own, thresholds=thresholds)
+        value, *excess = self.judge.stated(cell_mass(self.cells, rows, threshold)[None])
         prices = (self.price_now if read is None else read.prices).tolist()
-        names = self.judge.constraints
-        standings = tuple(map(GoalStanding, names, map(float, excess), prices))
-        return Recovered(-self.judge.goal.sign * float(value), standings, (threshold,))
+        found: dict[str, GoalStanding] = {}
+        for name, by, price in zip(self.judge.constraints, excess, prices, strict=True):
+            # the pairs of a gap share a name
+            old = found.get(name, GoalStanding(name, -math.inf, 0.0))
+            found[name] = GoalStanding(name, max(old.excess, float(by)), old.multiplier + price)
+        objective = -self.judge.goal.sign * float(value)
+        thresholds = (threshold,) if self.searches else own.thresholds
+        return Recovered(objective, tuple(found.values()), thresholds)
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -489,8 +542,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """Numbers of the buffers on the host, where a step reads them without a look-up."""
         self._call = int(self.calls)
         self._threshold = float(self.threshold)
+        self._shift = float(self.shift)
+        self._pulls = max(1.0, float(self.pulls))
         self._calibration = float(self.calibration)
-        self._dearness = 1 + float(self.price_now.sum())
+        self._dearness = 1 + float(self.price_now.abs().sum())
         self._share = float(self.blend())
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from setpoint._core.notes import Note
 
+MOST_SHARES = 8  #: that the text shows: more do not fit on a line
+
 
 class LossPhase(StrEnum):
     """What a loss descends."""
@@ -46,20 +48,26 @@ class ConstraintStatus(LossFigure):
 
 @dataclass(frozen=True, kw_only=True)
 class LossStatus:
-    """How the goal stands on the recent window, decided at the loss's own threshold.
+    """How the goal stands on the recent window, decided as the loss decides.
+
+    That is at its own threshold; at 0 of several labels, and by the largest logit of several
+    classes.
 
     Attributes
     ----------
     step : int
     phase : LossPhase
     threshold : float
-        Of the logit; rows at or above it are decided positive.
+        Of the logit; rows at or above it are decided positive. Not-a-number of several classes.
     rows : int
         In the window.
     seen : tuple of int
         Rows of each class since the start.
     decided : float
-        Share of the window that is decided positive.
+        Share of the window that is decided positive, of several labels their mean; not-a-number of
+        several classes.
+    shares : tuple of (str, float)
+        Share that is decided positive of each group and label, or decided as each class.
     objective : LossFigure
     constraints : tuple of ConstraintStatus
     alarms : tuple of Note
@@ -74,6 +82,7 @@ class LossStatus:
     decided: float
     objective: LossFigure | None
     constraints: tuple[ConstraintStatus, ...]
+    shares: tuple[tuple[str, float], ...] = ()
     alarms: tuple[Note, ...] = ()
 
     @property
@@ -86,13 +95,21 @@ class LossStatus:
         if self.objective is None:
             return f"{head}; too few to judge the goal"
         lines = [
-            f"{head}; {self.decided:.1%} decided (logit >= {self.threshold:.3g})",
+            f"{head}; {self._decisions()}",
             f"  {_shown(self.objective)}",
         ]
         for c in self.constraints:
             word = "held" if c.held else "BROKEN"
             lines.append(f"  {c.text}: {word}, {_shown(c, named=False)}, price {c.price:.3g}")
         return "\n".join([*lines, *(f"  ! {note.text}" for note in self.alarms)])
+
+    def _decisions(self) -> str:
+        each = ", ".join(f"{name} {share:.1%}" for name, share in self.shares[:MOST_SHARES])
+        each += ", …" if len(self.shares) > MOST_SHARES else ""
+        if math.isnan(self.threshold):
+            return f"decided by the largest logit: {each}"
+        text = f"{self.decided:.1%} decided (logit >= {self.threshold:.3g})"
+        return f"{text}: {each}" if each else text
 
 
 def _shown(figure: LossFigure, named: bool = True) -> str:

@@ -22,6 +22,7 @@ from scipy.optimize import nnls
 from scipy.special import expit
 
 from setpoint.methods.confusion.goal_over_cells import Lowered
+from setpoint.methods.guard.recent_rows import ObservedRows
 
 SHARES = (1.0, 0.5, 0.25, 0.0)  #: of the margin, tried in turn
 LEAST = 3.0  #: rows decided on either side by which a threshold counts, where there are as many
@@ -41,7 +42,7 @@ class ObservedPoint:
     share : float
         Of the margin that is kept; −1 where a constraint is broken at every threshold.
     cells : numpy.ndarray
-        (4,) of the decisions there, per unit of mass.
+        (tables · 4,) of the decisions there, per unit of mass.
     """
 
     threshold: float
@@ -50,40 +51,65 @@ class ObservedPoint:
 
 
 def operating_point(
-    lowered: Lowered, scores: np.ndarray, y: np.ndarray, weight: np.ndarray, margin: float
+    lowered: Lowered,
+    rows: ObservedRows,
+    margin: float,
+    charges: np.ndarray | None = None,
+    exempt: np.ndarray | None = None,
 ) -> ObservedPoint:
-    """The best threshold of one table with a margin of so many standard errors.
+    """The best threshold of the rows, one for all tables, with a margin of so many standard errors.
 
     Parameters
     ----------
     lowered : Lowered
-        Of a binary task without groups.
-    scores, y, weight : numpy.ndarray
-        (n,) finite.
+        Of a binary task.
+    rows : ObservedRows
     margin : float
+    charges : numpy.ndarray, optional
+        (m,) prices of constraints that are paid for instead of kept; not-a-number for those that
+        are kept, as all are by default.
     """
-    order = np.argsort(-scores)
-    value, actual, w = scores[order], y[order] > 0, weight[order].astype(np.float64)
+    order = np.argsort(-rows.scores)
+    value, actual, w = rows.scores[order], rows.y[order] > 0, rows.weight[order].astype(np.float64)
     last = _candidates(value)
-    tp = np.append(0.0, np.cumsum(w * actual)[last])
-    fp = np.append(0.0, np.cumsum(w * ~actual)[last])
+    cells = _along(actual, w, rows.table[order], lowered.cells.shape[0], last)
     decided = np.append(0.0, last + 1.0)
-    mass = tp[-1] + fp[-1]
-    cells = np.stack([fp[-1] - fp, fp, tp[-1] - tp, tp], 1) / mass  # (T, 4)
+    mass = float(w.sum())
     values, memory = lowered.read(cells)
     merit, violations = values[:, 0], values[:, 1:]
     least = min(LEAST, decided[-1] / 4)
     counts = (decided >= least) & (decided[-1] - decided >= 0)
-    errors = standard_errors(lowered, cells, memory, violations, mass * mass / (w @ w))
+    errors = standard_errors(lowered, cells, memory, violations, mass * mass / float(w @ w))
     equal = np.asarray(lowered.equal_of(violations)) > 0
+    if exempt is not None:
+        errors = errors * ~exempt
+    if charges is not None:
+        paid = np.isfinite(charges)
+        merit = merit + violations[:, paid] @ charges[paid]
+        violations, errors, equal = violations[:, ~paid], errors[:, ~paid], equal[~paid]
     excess = np.where(equal, np.abs(violations) - 1 / len(value), violations)
     if not violations.shape[1]:
-        place, share = int(np.argmin(merit)), 1.0
+        some = merit if charges is None else np.where(counts, merit, np.inf)
+        place, share = int(np.argmin(some)), 1.0
     else:
         place, share = _best(merit, excess, errors * ~equal, counts, margin)
     ends = np.append(value[0] + 1.0, value[last])
     below = ends[place + 1] if place + 1 < len(ends) else ends[place] - 1.0
     return ObservedPoint(float((ends[place] + below) / 2), share, cells[place])
+
+
+def _along(
+    actual: np.ndarray, w: np.ndarray, table: np.ndarray, tables: int, last: np.ndarray
+) -> np.ndarray:
+    """Cells (T, tables · 4) per unit of mass where the rows up to each of ``last`` are decided."""
+    mass = w.sum()
+    parts = []
+    for k in range(tables):
+        own = w if tables == 1 else w * (table == k)
+        tp = np.append(0.0, np.cumsum(own * actual)[last])
+        fp = np.append(0.0, np.cumsum(own * ~actual)[last])
+        parts += [fp[-1] - fp, fp, tp[-1] - tp, tp]
+    return np.stack(parts, 1) / mass
 
 
 def _candidates(value: np.ndarray) -> np.ndarray:
@@ -112,15 +138,26 @@ def _best(
 def standard_errors(
     lowered: Lowered, cells: np.ndarray, memory: object, violations: np.ndarray, size: float
 ) -> np.ndarray:
-    """(T, m) of the violations at cells (T, 4) of this many rows."""
+    """(T, m) of the violations at cells (T, cells) of this many rows."""
     errors = np.zeros_like(violations)
     for j in range(violations.shape[1]):
         one = np.zeros((len(cells), 1 + violations.shape[1]))
         one[:, 1 + j] = 1
         slope = lowered.prices(cells, memory, one)
-        spread = (cells * slope**2).sum(1) - (cells * slope).sum(1) ** 2
-        errors[:, j] = np.sqrt(np.maximum(spread, 0) / size)
+        errors[:, j] = np.sqrt(spread(cells, slope, 1) / size)
     return errors
+
+
+def spread(cells: np.ndarray, slope: np.ndarray, labels: int) -> np.ndarray:
+    """(T,) variance of the influence of one row: slopes (T, cells) at cells per unit of mass.
+
+    Of several labels each is taken by itself, and the variances are summed.
+    """
+    if labels == 1:
+        return np.maximum((cells * slope**2).sum(1) - (cells * slope).sum(1) ** 2, 0.0)
+    tables = cells.reshape(len(cells), -1, labels, 4), slope.reshape(len(cells), -1, labels, 4)
+    mass, square = (tables[0] * tables[1] ** k for k in (1, 2))
+    return np.maximum(square.sum((1, 3)) - mass.sum((1, 3)) ** 2, 0.0).sum(1)
 
 
 def intercept(scores: np.ndarray, y: np.ndarray, weight: np.ndarray, start: float = 0.0) -> float:
@@ -142,7 +179,14 @@ LOWEST = 1e-3  #: of a price, so that it can come back by multiplication
 LIMIT = 100.0  #: of a price, in units of the objective; at 100 the objective hardly counts
 
 
-def price_at(lowered: Lowered, cells: np.ndarray, probability: float, limit: float) -> np.ndarray:
+def price_at(
+    lowered: Lowered,
+    cells: np.ndarray,
+    probability: float,
+    limit: float,
+    near: np.ndarray | None = None,
+    charges: np.ndarray | None = None,
+) -> np.ndarray:
     """Multipliers (m,) at which the goal itself would choose this threshold of probability.
 
     Deciding a row of probability t is worth t·u − (1 − t)·d more than not, u what a positive gains
@@ -151,6 +195,13 @@ def price_at(lowered: Lowered, cells: np.ndarray, probability: float, limit: flo
     For recall subject to precision >= α it is λ = t / (α − t). Where there is none (t >= α), the
     part that comes nearest to the threshold by itself gets all the weight: a constraint ``limit``,
     the objective every other price at its least.
+
+    Parameters
+    ----------
+    near : numpy.ndarray, optional
+        (tables,) shares of the rows at the threshold; of several tables u and d are means by them.
+    charges : numpy.ndarray, optional
+        (m,) prices that stand already; not-a-number for those to be found.
 
     Examples
     --------
@@ -163,16 +214,29 @@ def price_at(lowered: Lowered, cells: np.ndarray, probability: float, limit: flo
     (array([2.]), array([100.]))
     """
     m = len(lowered.constraints)
-    if not m:
-        return np.zeros(0)
+    prices = np.full(m, np.nan) if charges is None else charges.copy()
+    open_ = np.isnan(prices)
+    if not open_.any():
+        return prices
     values, memory = lowered.read(cells[None])
     up, down = np.zeros(1 + m), np.zeros(1 + m)
+    share = np.ones(1) if near is None else near
     for j in range(1 + m):
         one = np.zeros_like(values)
         one[:, j] = -1
-        worth = lowered.prices(cells[None], memory, one).reshape(2, 2)
-        up[j] = worth[1, 1] - worth[1, 0]
-        down[j] = worth[0, 0] - worth[0, 1]
+        worth = lowered.prices(cells[None], memory, one).reshape(-1, 2, 2)
+        up[j] = share @ (worth[:, 1, 1] - worth[:, 1, 0])
+        down[j] = share @ (worth[:, 0, 0] - worth[:, 0, 1])
+    # what is charged already counts with the objective
+    paid = np.append(1.0, np.where(open_, 0.0, prices))
+    up, down = (np.append(x @ paid, x[1:][open_]) for x in (up, down))
+    prices[open_] = _balanced(up, down, probability, limit)
+    return prices
+
+
+def _balanced(up: np.ndarray, down: np.ndarray, probability: float, limit: float) -> np.ndarray:
+    """The multipliers of what follows the first entry, by what deciding is worth to each."""
+    m = len(up) - 1
     gain = probability * up - (1 - probability) * down
     if not np.isfinite(gain).all() or not np.abs(gain[1:]).max():
         return np.ones(m)
@@ -185,3 +249,13 @@ def price_at(lowered: Lowered, cells: np.ndarray, probability: float, limit: flo
     if nearest:
         prices[nearest - 1] = limit
     return prices
+
+
+def near_threshold(rows: ObservedRows, threshold: float, tables: int) -> np.ndarray:
+    """(tables,) shares of the rows whose scores are nearest to the threshold."""
+    if tables == 1:
+        return np.ones(1)
+    some = max(1, min(len(rows.y), max(50, len(rows.y) // 10)) - 1)
+    nearest = np.argpartition(np.abs(rows.scores - threshold), some)[: some + 1]
+    mass = np.bincount(rows.table[nearest], rows.weight[nearest], minlength=tables)
+    return mass / mass.sum()

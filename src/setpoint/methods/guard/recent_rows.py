@@ -21,11 +21,15 @@ class TrackedRows(NamedTuple):
 
 
 class ObservedRows(NamedTuple):
-    """Scores, labels 0 and 1, and weights (n,) of rows on the host, finite and of some weight."""
+    """Scores, classes, weights and tables (n,) of rows on the host, finite and of some weight.
+
+    Of several classes the score is the class that is decided.
+    """
 
     scores: np.ndarray
     y: np.ndarray
     weight: np.ndarray
+    table: np.ndarray
 
 
 class Pool(nn.Module):

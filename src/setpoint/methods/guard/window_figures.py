@@ -18,10 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from setpoint.expressions import Expression
+from setpoint.expressions import Domain, Expression
 from setpoint.expressions.evaluate import Reading
+from setpoint.goals import Goal
 from setpoint.methods.confusion.goal_over_cells import Lowered
 from setpoint.methods.guard.loss_status import LossFigure
+from setpoint.methods.guard.operating_point import spread
 
 SURE = 1.959963984540054  #: standard normal quantile of a two-sided 95 % interval
 BLOCKS = 16  #: of the window, of which the variation is taken
@@ -48,21 +50,22 @@ def block_cells(place: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray
 
 
 def figures(
-    lowered: Lowered, blocks: np.ndarray, size: float
+    lowered: Lowered, goal: Goal, blocks: np.ndarray, size: float
 ) -> tuple[LossFigure, tuple[ConstraintFigure, ...]]:
     """The objective, and each constraint's left side with its bound and whether it is held.
 
     Parameters
     ----------
     lowered : Lowered
+        Of the goal, or of one with the same totals.
+    goal : Goal
     blocks : numpy.ndarray
         (blocks, cells) mass of hard decisions.
     size : float
         Rows they are of.
     """
-    goal = lowered.goal
     objective = _figure(lowered, goal.objective, blocks, size, str(goal.objective))
-    cells = blocks.sum(0) / blocks.sum()
+    cells = blocks.sum(0) * (lowered.cells.labels / blocks.sum())
     constraints = []
     for constraint in goal.constraints:
         figure = _figure(lowered, constraint.left, blocks, size, str(constraint))
@@ -74,9 +77,10 @@ def figures(
 
 
 def _value(lowered: Lowered, expression: Expression, cells: np.ndarray) -> Reading:
-    totals = lowered.host.count @ cells
-    env = dict(zip(lowered.leaves, totals.tolist(), strict=True))
-    return expression.read(env)
+    """At cells (cells,), or at several at once (cells, n)."""
+    ground = expression.expand(Domain(lowered.cells.columns))
+    env = dict(zip(lowered.leaves, lowered.host.count @ cells, strict=True))
+    return ground.read(env)
 
 
 def _figure(
@@ -86,34 +90,36 @@ def _figure(
 
     The half row keeps the interval open where a rate is 0 or 1.
     """
-    cells = blocks.sum(0) / blocks.sum()
+    labels = lowered.cells.labels
+    cells = blocks.sum(0) * (labels / blocks.sum())
     reading = _value(lowered, expression, cells)
     value = float(reading.value) if bool(reading.defined) else math.nan
-    padded = (cells * size + 0.5) / (size + 0.5 * len(cells))
+    padded = (cells * size + 0.5) / (size + 0.5 * len(cells) / labels)
     middle = float(_value(lowered, expression, padded).value)
-    slope = np.zeros(len(cells))
-    for i in range(len(cells)):
-        step = max(1e-6, 1e-4 * padded[i])
-        ends = [padded.copy(), padded.copy()]
-        ends[0][i] -= step
-        ends[1][i] += step
-        low, high = (float(_value(lowered, expression, x).value) for x in ends)
-        slope[i] = (high - low) / (2 * step)
-    error = SURE * _standard_error(slope, padded, blocks, size)
+    step = np.maximum(1e-6, 1e-4 * padded)
+    low, high = (
+        np.broadcast_to(_value(lowered, expression, padded[:, None] + d).value, len(cells))
+        for d in (-np.diag(step), np.diag(step))
+    )
+    slope = (high - low) / (2 * step)
+    error = SURE * _standard_error(slope, padded, blocks, size, labels)
     least, most = expression.interval()
-    low, high = max(middle - error, least), min(middle + error, most)
-    return LossFigure(text=text, value=value, low=low, high=high)
+    return LossFigure(
+        text=text, value=value, low=max(middle - error, least), high=min(middle + error, most)
+    )
 
 
-def _standard_error(slope: np.ndarray, cells: np.ndarray, blocks: np.ndarray, size: float) -> float:
+def _standard_error(
+    slope: np.ndarray, cells: np.ndarray, blocks: np.ndarray, size: float, labels: int
+) -> float:
     """By chance, by what blocks differ beyond chance, and by their trend."""
-    chance = max(cells @ slope**2 - (cells @ slope) ** 2, 0.0) / size
+    chance = float(spread(cells[None], slope[None], labels)[0]) / size
     apart, risen = 0.0, 0.0
     for count in DIVISIONS:
         if len(blocks) % count:
             continue
         part = blocks.reshape(count, -1, blocks.shape[1]).sum(1)
-        mass = part.sum(1)
+        mass = part.sum(1) / labels
         if not mass.all():
             continue
         mean = part @ slope / mass
