@@ -150,7 +150,6 @@ def run(
         [*lines, *pace],
         packages=("torch", "scikit-learn", "numpy"),
         seeds=len(seeds),
-        two_way=our_side.two_way(),
         setup="sh benchmarks/peers/setup_NAME.sh",
         peer=f"{', '.join(versions)}, each" if versions else None,
     )

@@ -145,7 +145,6 @@ def _differences(
 
 
 def _ranked(recording: Recording) -> tuple[str, list[Finding]]:
-    goal = recording.about.get("two_way", "")
     texts, findings, compared = [], [], []
     texts.append(
         "\n**Average precision and partial areas, beside LibAUC**, with its losses, optimizers and "
@@ -153,7 +152,7 @@ def _ranked(recording: Recording) -> tuple[str, list[Finding]]:
         "margins and two step sizes. One-way: SOPAs with two weights and step sizes, SOPA at the "
         "range itself; two-way: SOTAs with two weights and step sizes, STACO at the range itself; "
         "half of these after a third of the steps by cross-entropy, as its tutorials recommend. "
-        f"For the two-way area ours trains `{goal}`.\n"
+        "Ours: the pairwise loss of the area itself.\n"
     )
     for aim, figure in RANKED.items():
         part = _part(recording, part="ranked", aim=aim)
