@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from benchmarks.peers.networks import shuffled
-from benchmarks.peers.training import comparison, judging, loop, page
+from benchmarks.peers.training import cases, comparison, judging, loop, page
 from benchmarks.peers.training.batch_rates import SURROGATES, BatchGoal
 from benchmarks.peers.training.ranges import MAX_FPR, MIN_TPR
 from benchmarks.results.recording import Recording
@@ -120,6 +121,23 @@ def test_the_plain_loop_learns_and_gives_the_threshold_back():
     assert found["threshold"] == 0.25
 
 
+def test_cases_are_split_and_written_for_every_side(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    table = {"a": random.normal(size=100), "b": list("xy") * 50, "target": [0, 0, 0, 0, 1] * 20}
+    pandas.DataFrame(table).to_parquet(tmp_path / "toy.parquet")
+    monkeypatch.setenv("SETPOINT_DATA", str(tmp_path))
+    found = cases.prepare(tmp_path, ("toy",), (0, 1))
+    assert [case.seed for case in found.values()] == [0, 1]
+    with np.load(tmp_path / "case001.npz") as rows:
+        assert rows["seed"] == 1
+        assert [rows[f"x_{part}"].shape for part in ("train", "tune", "test")] == [
+            (60, 3),
+            (20, 3),
+            (20, 3),
+        ]
+        assert [int(rows[f"y_{part}"].sum()) for part in ("train", "tune", "test")] == [12, 4, 4]
+
+
 def written(folder, runs):
     """A case of ten rows a part, and what a side wrote for it."""
     y = np.array([0] * 6 + [1] * 4)
@@ -142,7 +160,7 @@ def test_the_setting_is_chosen_on_tune_rows_and_judged_on_test_rows(tmp_path):
     )
     (line,) = comparison.collected(tmp_path, cases)
     assert line["setting"] == "a"
-    assert line["figure"] == pytest.approx(judging.RANKED["ap"](np.array([0] * 6 + [1] * 4), bad))
+    assert line["figure"] == pytest.approx((1 / 7 + 2 / 8 + 3 / 9 + 4 / 10) / 4, abs=1e-4)
     assert line["hindsight"] == 1
     assert not list(tmp_path.glob("*.out.npz"))
 

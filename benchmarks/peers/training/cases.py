@@ -5,7 +5,7 @@ A file a table and seed, which each side reads with numpy alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +27,13 @@ class Case:
 
 
 def prepare(
-    where: Path, tables: Iterable[str] = TABLES, seeds: Iterable[int] = SEEDS
+    where: Path, tables: Collection[str] = TABLES, seeds: Iterable[int] = SEEDS
 ) -> dict[str, Case]:
     """Write the cases; file name without ending -> case."""
     cases: dict[str, Case] = {}
     numbers = where / "tables"
-    numbers.mkdir()
+    stress.prepare(data(), numbers, tables)
     for table in tables:
-        x, y = stress.numbers(table, data())
-        np.savez(numbers / f"{table}.npz", x=x, y=y)
         for seed in seeds:
             rows = stress.read(table, seed, numbers)
             key = f"case{len(cases):03d}"

@@ -174,8 +174,8 @@ def _constrained(recording: Recording) -> tuple[str, list[Finding]]:
         "(`batch_rates.py`): the share of positives missed, and the bound as a mean over the "
         "batch, by hinges, sigmoids or as a ratio. Cooper: its multiplier moved by hard counts, by "
         "gradient ascent or its nuPI. humancompatible-train (Apache-2.0): ALM, SPBM and nuPI. "
-        "Surrogate and step sizes by the tune rows, for each threshold apart: settings differ in how "
-        "cautious they are, so the tune rows choose that too. Own threshold: a half, and ours "
+        "Surrogate and step sizes by the tune rows, for each threshold apart: settings differ in "
+        "how cautious they are, so the tune rows choose that too. Own threshold: a half, and ours "
         "`loss.threshold`, which reads recent training rows.\n"
     )
     for aim, (goal, bounded) in CONSTRAINED.items():
