@@ -348,6 +348,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         there = weight > 0
         scores, place = rows.scores.double().cpu().numpy()[there], rows.place.cpu().numpy()[there]
         side = self.cells.side
+        if self.cells.shape[0] == 1:  # divisions of thousands of numbers take as long as a search
+            table = np.broadcast_to(np.intp(0), place.shape)
+            return ObservedRows(scores, place.astype(float), weight[there], table)
         return ObservedRows(scores, (place % side).astype(float), weight[there], place // side)
 
     def reading(self, rows: ObservedRows) -> WindowReading | None:

@@ -72,7 +72,9 @@ def operating_point(
     order = np.argsort(-rows.scores)
     value, actual, w = rows.scores[order], rows.y[order] > 0, rows.weight[order].astype(np.float64)
     last = _candidates(value)
-    cells = _along(actual, w, rows.table[order], lowered.cells.shape[0], last)
+    tables = lowered.cells.shape[0]
+    table = rows.table if tables == 1 else rows.table[order]
+    cells = _along(actual, w, table, tables, last)
     decided = np.append(0.0, last + 1.0)
     mass = float(w.sum())
     values, memory = lowered.read(cells)
