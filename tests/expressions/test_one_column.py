@@ -24,5 +24,5 @@ def test_a_column_is_taken_like_a_vector(form):
 
 
 def test_two_columns_are_still_refused():
-    with pytest.raises(sp.DataError, match="one-dimensional.*pass"):
+    with pytest.raises(sp.DataError, match=r"one-dimensional.*pass"):
         sp.precision(Y, np.zeros((6, 2)))
