@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     lines = image_jobs.lines_of(options.out)
     records = [line for line in lines if "number" in line]
     if options.action == "record":
-        _record(lines, records)
+        _record(lines, records, options.seed)
     # here, as the machine that runs the images may have no rich
     from rich.console import Console
 
@@ -101,7 +101,7 @@ def _images(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int
     return int(failed > 0)
 
 
-def _record(lines: list[dict], records: list[dict]) -> None:
+def _record(lines: list[dict], records: list[dict], seed: int) -> None:
     """Keep the figures under the name of their kind: runs of images have a share of positives."""
     about = dict(next(line for line in lines if "environment" in line))
     made_in, runs = about.pop("environment"), [_short(r) for r in records]
@@ -116,7 +116,12 @@ def _record(lines: list[dict], records: list[dict]) -> None:
             **about,
         )
     elif any("excess" in r for r in records):
-        record("stress-several", f"{COMMAND} several", runs, made_in=made_in)
+        record(
+            "stress-several",
+            f"{COMMAND} several --settings 28 --seed {seed}",
+            runs,
+            made_in=made_in,
+        )
     else:
         record("stress", COMMAND, runs, made_in=made_in)
 
