@@ -410,8 +410,8 @@ def test_targets_and_weights_that_may_stand_are_not_refused():
     [
         ("soft-set", {"temprature": 1}, ["did you mean temperature?", "It takes surrogate"]),
         ("soft-set", {"acumulate": 2}, ["did you mean accumulate?", "the loss itself takes task"]),
-        ("auto", {"acumulate": 2}, ['method="costs"', "did you mean accumulate?"]),
-        ("auto", {"trunc": 2}, ["did you mean truncate?", "It takes truncate, rate, floor"]),
+        ("auto", {"acumulate": 2}, ['method="exact"', "did you mean accumulate?"]),
+        ("auto", {"trunc": 2}, ["did you mean truncate?", "It takes form, regulariser"]),
         ("costs", {"quux": 2}, ['"quux": it takes truncate, rate, floor, multipliers; the loss']),
         ("softset", {}, ["did you mean soft-set?"]),
         ("atuo", {}, ["did you mean auto?"]),

@@ -15,6 +15,7 @@ from benchmarks.results.section import Section, missing
 from benchmarks.robustness import page as robustness
 from benchmarks.solver import page as solver
 from benchmarks.stress import page as stress
+from benchmarks.stress import several_page as stress_several
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 Make = Callable[[Recording], Section]
@@ -85,6 +86,12 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[Make, str, str]]] = {
             stress.section,
             "Plain loops with defaults",
             "python -m benchmarks.stress; python -m benchmarks.stress record",
+        ),
+        "stress-several": (
+            stress_several.section,
+            "Plain loops over groups, classes and labels",
+            "python -m benchmarks.stress several; "
+            "python -m benchmarks.stress record --out stress-several.jsonl",
         ),
         "stress-images": (
             stress.images,

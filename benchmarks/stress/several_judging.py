@@ -135,7 +135,8 @@ def decide(kind: str, scores: np.ndarray) -> np.ndarray:
 def offsets(table: SeveralTable, aim: SeveralAim, scores: np.ndarray) -> Iterator[np.ndarray]:
     """What may be added to scores before they are decided."""
     if table.kind != "classes":
-        yield from -np.unique(np.quantile(scores, np.linspace(0, 1, GRID)))[:, None][..., 0]
+        shares = np.concatenate([np.linspace(0, 1, GRID), 1 - np.geomspace(1e-3, 0.5, GRID)])
+        yield from -np.unique(np.quantile(scores, shares))
         return
     share = np.bincount(table.train.y, minlength=table.size) / len(table.train.y)
     bounded = [int(name.split()[1]) for name, _, _ in aim.bounds]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,12 @@ from setpoint.methods.loss_identity import LossIdentity
 from setpoint.methods.pixels import as_rows
 from setpoint.programs import KeepsRows
 from setpoint.training import RunningLoss
+from setpoint.training.distributed import rank, world_size
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
+
+logger = logging.getLogger("setpoint")
 
 #: options of the loss itself
 OPTIONS = ("task", "accumulate", "memory", "warmup", "guard", "process_group")
@@ -44,7 +48,7 @@ class GoalLoss(RunningLoss):
     ----------
     goal : Goal, str or Expression
     method : str or Method
-        "auto": "costs" for decisions, "pairwise" for areas under a curve, "implicit" for the other
+        "auto": "exact" for decisions, "pairwise" for areas under a curve, "implicit" for the other
         goals on a ranking, "errors" for regression. Or "soft-set", "costs", "cross-entropy",
         "pairwise", "implicit", "lagrangian", "exact" or "errors"; or one made with options.
     task : Task or str, optional
@@ -215,10 +219,24 @@ class GoalLoss(RunningLoss):
         if begun and isinstance(self.program, GuardedProgram):
             self._take(self.program.bare())
             self.register_buffer("multipliers", self.program.start.clone().to(self.multipliers))
+        self._whose(state_dict.get(f"{prefix}program.process"))
         super()._load_from_state_dict(state_dict, prefix, *more)
         missing = more[2]
         if saved in missing:
             missing.remove(saved)
+
+    def _whose(self, process: Tensor | None) -> None:
+        """Say where a process takes over the recent rows of another."""
+        saved, world = (0, 1) if process is None else process.tolist()
+        own = rank(self.process_group)
+        if world > 1 and world_size(self.process_group) > 1 and saved != own:
+            logger.warning(
+                "process %d loads the loss state of process %d: its window of recent rows is the "
+                "other's, and the run goes on a little differently; save and load a state for each "
+                "process to resume exactly",
+                own,
+                saved,
+            )
 
     def __repr__(self) -> str:
         """The goal and the method, and how the goal stands where that is known."""

@@ -78,6 +78,7 @@ LOSSES = {
     "guarded implicit": (HELD, Implicit(every=3), None, {"guard": True}),
     "guarded macro f1": ("maximize macro(f1)", Costs(), CLASSES, {"guard": True}),
 }
+GUARDED = ("guarded costs", "guarded soft-set", "guarded implicit", "guarded macro f1")
 NAIVE = "soft f1 at its own totals"
 
 
@@ -124,6 +125,7 @@ def trained(name, rank, world, group=None, wrap=None, steps=STEPS):
         "totals": loss.totals.clone(),
         "multipliers": loss.multipliers.clone(),
         "value": value.detach(),
+        "status": str(loss.status()) if name in GUARDED else None,
     }
 
 
@@ -266,3 +268,11 @@ def test_fully_sharded(alone):
     for rank in found:
         for name, result in rank.items():
             assert apart(result["parameters"], alone[name]["parameters"]) <= 1e-6, name
+
+
+@pytest.mark.parametrize("name", GUARDED)
+@pytest.mark.parametrize("world", [2, 3])
+def test_every_process_says_the_same_of_how_the_goal_stands(runs, world, name):
+    first, *others = (found[name]["status"] for found in runs[world])
+    assert "training rows seen last" in first
+    assert all(other == first for other in others)

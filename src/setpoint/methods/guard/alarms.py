@@ -16,6 +16,7 @@ from setpoint.methods.guard.price_control import OUTWEIGHS, SURE, ObservedConstr
 from setpoint.methods.guard.recent_rows import ObservedRows
 
 BELOW = 3.0  #: standard errors by which the ranking is worse than chance
+LATE = 0.25  #: of the window, by which the ranking is judged: older rows had scores of the start
 SCARCE = 1.6  #: rows of a class in a batch: with fewer, one batch in five holds none
 WAIT = 100  #: calls before batches are judged
 ENOUGH_ROWS = 40  #: of a class in the window, of which some should be decided so
@@ -44,8 +45,8 @@ def window_alarms(
     if share < 0:
         names = listing(list(dict.fromkeys(judge.constraints))) or "the constraints"
         words = (
-            f"no threshold meets {names} on the recent rows: train longer, use a larger model or "
-            "better features, or relax the bound"
+            f"no threshold meets {names} on the recent rows yet: train on; if it stays so, use a "
+            "larger model or better features, or relax the bound"
         )
         alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words))
     alarms += price_alarms(judge, prices)
@@ -128,12 +129,13 @@ def undecided(shares: Sequence[tuple[str, float, float]], count: float) -> list[
 
 
 def _below_chance(rows: ObservedRows) -> tuple[Note, ...]:
-    """Whether positive rows score lower than negative ones, beyond chance."""
-    positive = rows.y > 0
+    """Whether positive rows of late score lower than negative ones, beyond chance."""
+    late = slice(-max(1, round(len(rows.y) * LATE)), None)
+    scores, positive = rows.scores[late], rows.y[late] > 0
     n, m = int(positive.sum()), int((~positive).sum())
     if not n or not m:
         return ()
-    area = (rankdata(rows.scores)[positive].sum() - n * (n + 1) / 2) / (n * m)
+    area = (rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * m)
     if area >= 0.5 - BELOW * math.sqrt((n + m + 1) / (12 * n * m)):
         return ()
     words = (
@@ -162,6 +164,7 @@ def scarce(seen: np.ndarray, calls: int, classes: Sequence[object]) -> tuple[Not
         return ()
     words = (
         f"a batch holds {mean:.2g} rows of class {classes[rarest]!r} on average, and many hold "
-        "none: use larger batches"
+        "none: shuffle the rows if they are sorted; larger batches, for as many steps, make the "
+        "gradient less noisy"
     )
     return (Note(NoteCode.FEW_IN_BATCH, words, {"mean": mean}),)

@@ -48,7 +48,7 @@ from setpoint.methods.goal_program import GoalProgram, MixedProgram
 from setpoint.methods.guard.alarms import scarce
 from setpoint.methods.guard.graph_call import begin_step, numbered
 from setpoint.methods.guard.loss_status import LossPhase, LossStatus
-from setpoint.methods.guard.operating_point import ObservedPoint
+from setpoint.methods.guard.operating_point import ObservedPoint, followed
 from setpoint.methods.guard.price_control import TURN, controlled, observed_constraints
 from setpoint.methods.guard.recent_rows import ObservedRows, Pool, TrackedRows, rows_of
 from setpoint.methods.guard.window_decisions import (
@@ -132,6 +132,8 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         Calls whose gradient was cut.
     calls : torch.Tensor
         Calls so far.
+    process : torch.Tensor
+        The number of the process whose rows the window holds, and how many there are.
     """
 
     inner: GoalProgram
@@ -152,6 +154,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     evidence: Tensor
     bounded: Tensor
     calls: Tensor
+    process: Tensor
     start: Tensor
 
     def __init__(
@@ -192,9 +195,11 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         self.register_buffer("evidence", torch.zeros(2, classes))
         self.register_buffer("bounded", torch.zeros((), dtype=torch.long))
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+        self.register_buffer("process", torch.tensor([0, 1]))
         self._mirror()
         self._number = numbered(self)
         self._batch = 0  # rows of the current call
+        self._seen_by_all: ObservedRows | None = None  # of the last reading of several processes
         # what has been logged, no part of the state
         self._looks, self._found, self._said = 0, set[NoteCode](), set[NoteCode]()
 
@@ -273,6 +278,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if self._tracker is not None:
             self._tracker.settle(rows, step, exchange, alone)
         self._batch = rows.rows
+        if exchange is not None and self._world != exchange.world:
+            self._world = exchange.world
+            self.process.copy_(torch.tensor([exchange.rank, exchange.world]))
         if not torch.compiler.is_compiling():
             self.begin(exchange)
         elif exchange is None:
@@ -308,10 +316,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         step, part = divmod(self._call - 1, self.parts)
         if part:
             return
-        if self._share < 1:  # asking a device for the counts would make the host wait
-            buffers["evidence"][0].copy_(buffers["evidence"][1])
-            if buffers["evidence"].is_cpu:
-                self._share = float(self.blend())
+        buffers["evidence"][0].copy_(buffers["evidence"][1])
+        if self._share < 1 and buffers["evidence"].is_cpu:  # a device would make the host wait
+            self._share = float(self.blend())
         if self.judge is not None and step % EVERY == EVERY - 1:
             self._read(exchange)
 
@@ -348,6 +355,9 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         there = weight > 0
         scores, place = rows.scores.double().cpu().numpy()[there], rows.place.cpu().numpy()[there]
         side = self.cells.side
+        if self.cells.shape[0] == 1:  # divisions of thousands of numbers take as long as a search
+            table = np.broadcast_to(np.intp(0), place.shape)
+            return ObservedRows(scores, place.astype(float), weight[there], table)
         return ObservedRows(scores, (place % side).astype(float), weight[there], place // side)
 
     def reading(self, rows: ObservedRows) -> WindowReading | None:
@@ -374,6 +384,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         state = self._inner.dual_state(prices) if self.steers else None
         if state is not None:
             self.dual.copy_(torch.as_tensor(state))
+        self._seen_by_all = None if exchange is None else rows
         self._warn(rows, read._replace(prices=prices))
 
     def _control(
@@ -466,10 +477,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """How the goal stands on the window, decided as the loss decides.
 
         ``alone`` says that the window holds the rows of all processes, so that it is read anew.
+        Else it is as at the last reading, which all processes have made together.
         """
         assert self.reader is not None
-        rows = self.observed()
-        read = self.reading(rows) if alone else None
+        rows, read = self._now(alone)
         if read is None:
             at = ObservedPoint(float(self.threshold), float(self.margin), np.zeros(0))
             read = WindowReading(at, self._calibration, self.price_now.cpu().numpy())
@@ -487,8 +498,19 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """The threshold of the logit, as the window shows it now; 0 of classes and labels."""
         if not self.searches:
             return 0.0
-        read = self.reading(self.observed()) if alone else None
+        _, read = self._now(alone)
         return float(self.threshold) if read is None else read.point.threshold
+
+    def _now(self, alone: bool) -> tuple[ObservedRows, WindowReading | None]:
+        """The window's rows and what they show now, or those of the last reading."""
+        if not alone:
+            return self._seen_by_all or self.observed(), None
+        rows = self.observed()
+        read = self.reading(rows)
+        if read is None or not self.searches:
+            return rows, read
+        point = replace(read.point, threshold=followed(read.point.threshold, rows.scores))
+        return rows, read._replace(point=point)
 
     def _scarce(self) -> tuple[Note, ...]:
         """What to say where many batches hold no row of a class."""
@@ -511,8 +533,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """What the method recovered, with the window's hard figures where it reads the window."""
         if self.judge is None:
             return own
-        rows = self.observed()
-        read = self.reading(rows) if alone else None
+        rows, read = self._now(alone)
         threshold = float(self.threshold) if read is None else read.point.threshold
         if not len(rows.y):
             thresholds = (threshold,) if self.searches else own.thresholds
@@ -541,6 +562,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def _mirror(self) -> None:
         """Numbers of the buffers on the host, where a step reads them without a look-up."""
         self._call = int(self.calls)
+        self._world = int(self.process[1])
         self._threshold = float(self.threshold)
         self._shift = float(self.shift)
         self._pulls = max(1.0, float(self.pulls))

@@ -37,18 +37,21 @@ class ConstraintStatus(LossFigure):
     ----------
     held : bool
         Whether its value is on the right side of the bound; an empty rate is not.
+    certain : bool
+        Whether the whole interval is on the same side as the value.
     price : float
         What breaking it by one unit costs, in units of the objective.
     """
 
     bound: float
     held: bool
+    certain: bool
     price: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossStatus:
-    """How the goal stands on the recent window, decided as the loss decides.
+    """How the goal stands on the training rows seen last, decided as the loss decides.
 
     That is at its own threshold; at 0 of several labels, and by the largest logit of several
     classes.
@@ -63,6 +66,8 @@ class LossStatus:
         In the window.
     seen : tuple of int
         Rows of each class since the start.
+    count : int
+        Rows decided positive, of several labels their sum; 0 of several classes.
     decided : float
         Share of the window that is decided positive, of several labels their mean; not-a-number of
         several classes.
@@ -79,6 +84,7 @@ class LossStatus:
     threshold: float
     rows: int
     seen: tuple[int, ...]
+    count: int
     decided: float
     objective: LossFigure | None
     constraints: tuple[ConstraintStatus, ...]
@@ -87,11 +93,16 @@ class LossStatus:
 
     @property
     def held(self) -> bool:
-        """Whether every constraint is held right now."""
+        """Whether every constraint is held right now, on these rows."""
         return all(c.held for c in self.constraints)
 
+    @property
+    def certain(self) -> bool:
+        """Whether every constraint is held with its whole interval."""
+        return all(c.held and c.certain for c in self.constraints)
+
     def __str__(self) -> str:
-        head = f"step {self.step:,} ({self.phase}); {self.rows:,} recent rows"
+        head = f"step {self.step:,} ({self.phase}); the {self.rows:,} training rows seen last"
         if self.objective is None:
             return f"{head}; too few to judge the goal"
         lines = [
@@ -99,7 +110,7 @@ class LossStatus:
             f"  {_shown(self.objective)}",
         ]
         for c in self.constraints:
-            word = "held" if c.held else "BROKEN"
+            word = ("held" if c.held else "BROKEN") + ("" if c.certain else ", not certain")
             lines.append(f"  {c.text}: {word}, {_shown(c, named=False)}, price {c.price:.3g}")
         return "\n".join([*lines, *(f"  ! {note.text}" for note in self.alarms)])
 
@@ -108,7 +119,7 @@ class LossStatus:
         each += ", …" if len(self.shares) > MOST_SHARES else ""
         if math.isnan(self.threshold):
             return f"decided by the largest logit: {each}"
-        text = f"{self.decided:.1%} decided (logit >= {self.threshold:.3g})"
+        text = f"{self.decided:.1%} decided ({self.count:,}; logit >= {self.threshold:.3g})"
         return f"{text}: {each}" if each else text
 
 

@@ -32,7 +32,8 @@ from setpoint.methods.guard.operating_point import LIMIT, spread
 # so, and the model, its running totals and the reading answer after about 150 steps together
 TAU = 0.2  #: a violation of this size moves a price at full pace
 RATE = 1.0  #: of the integral, for one renewal of the window
-KAPPA = 1.0  #: equal pulls that a full signal adds at once
+# with 1.0 the gap of costs, whose prices act at once, went round at rates of 1e-2
+KAPPA = 0.4  #: equal pulls that a full signal adds at once
 MARGIN = 1.0  #: standard errors that a constraint is asked to hold with
 TURN = 384  #: steps in which a window counts as renewed, at least
 MOST = 20.0  #: equal pulls of a price: then the objective and the anchor have hardly a say
@@ -105,7 +106,7 @@ def controlled(
     --------
     >>> seen = ObservedConstraints(*map(np.array, ([0.1], [0.0], [2.0], [False], [False])))
     >>> controlled(np.array([0.5]), seen, 0.1)
-    ControlledPrices(integrals=array([0.575]), prices=array([2.15]))
+    ControlledPrices(integrals=array([0.575]), prices=array([1.55]))
     """
     signals = observed.signals
     most = np.minimum(LIMIT / observed.units, MOST)

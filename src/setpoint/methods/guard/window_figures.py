@@ -34,11 +34,18 @@ TREND = 8  #: blocks that the straight line goes through
 
 
 class ConstraintFigure(NamedTuple):
-    """A constraint's left side, its bound, and whether it is held."""
+    """A constraint's left side, its bound, whether it is held, and with its whole interval."""
 
     figure: LossFigure
     bound: float
     held: bool
+    certain: bool
+
+
+def _kept(op: str, value: float, bound: float) -> bool:
+    """Whether a value is on the right side of a bound."""
+    gap = value - bound
+    return bool({">=": gap >= -1e-12, "<=": gap <= 1e-12}.get(op, abs(gap) < 1e-9))
 
 
 def block_cells(place: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray:
@@ -70,9 +77,10 @@ def figures(
     for constraint in goal.constraints:
         figure = _figure(lowered, constraint.left, blocks, size, str(constraint))
         bound = float(_value(lowered, constraint.right, cells).value)
-        gap = figure.value - bound
-        held = {">=": gap >= -1e-12, "<=": gap <= 1e-12}.get(constraint.op, abs(gap) < 1e-9)
-        constraints.append(ConstraintFigure(figure, bound, bool(held)))
+        held, low, high = (
+            _kept(constraint.op, x, bound) for x in (figure.value, figure.low, figure.high)
+        )
+        constraints.append(ConstraintFigure(figure, bound, held, held == low == high))
     return objective, tuple(constraints)
 
 

@@ -133,7 +133,7 @@ class WindowReader:
         known = {**known, "threshold": math.nan if several else threshold}
         count = len(rows.y) // self.cells.labels
         if not count:
-            empty = {"decided": math.nan, "objective": None, "constraints": ()}
+            empty = {"count": 0, "decided": math.nan, "objective": None, "constraints": ()}
             return LossStatus(**known, rows=0, **empty)
         cell = cell_of(self.cells, rows, threshold)
         blocks = block_cells(cell, rows.weight, int(np.prod(self.cells.shape)))
@@ -146,10 +146,13 @@ class WindowReader:
         return LossStatus(
             **known,
             rows=count,
+            count=0 if several else int((cell % 2).sum()),
             decided=math.nan if several else float(rows.weight @ (cell % 2) / rows.weight.sum()),
             objective=objective,
             constraints=tuple(
-                ConstraintStatus(**vars(c.figure), bound=c.bound, held=c.held, price=price)
+                ConstraintStatus(
+                    **vars(c.figure), bound=c.bound, held=c.held, certain=c.certain, price=price
+                )
                 for c, price in zip(constraints, paid.tolist(), strict=True)
             ),
             shares=shares,
