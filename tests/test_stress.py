@@ -12,6 +12,7 @@ from benchmarks.stress.draws import GUARDED, aims_with
 from benchmarks.stress.image_jobs import lines_of, packed, run_all, unpacked
 from benchmarks.stress.images import FILE, FLOORS, POSITIVE, Pace, parts_of, read, settings
 from benchmarks.stress.judging import Scored, best_threshold, judged, merit
+from benchmarks.stress.page import shown
 from benchmarks.stress.residual import MARGIN, NORMS, augmented, residual_network
 from benchmarks.stress.tables import Part, Table
 from sklearn import metrics
@@ -202,8 +203,8 @@ def test_runs_are_recorded_and_not_run_twice(line_up, tmp_path, monkeypatch):
     monkeypatch.setattr(stress, "record", lambda *a, **k: kept(tmp_path, *a, **k))
     stress.main(["record", "--out", str(out)])
     page = assemble(tmp_path / "recorded")
-    assert f"| 10% | {METHOD} | " in page
-    assert f"| 1% | {METHOD} | " in page
+    assert f"| 10% | {shown(METHOD)} | " in page
+    assert f"| 1% | {shown(METHOD)} | " in page
     assert "batch normalisation, 1 epochs in batches of 128" in page
 
 

@@ -128,8 +128,8 @@ def section(recording: Recording) -> Section:
         "decided. Kept: at the loss's own threshold, on the training rows, within .02 of a floor "
         "or 1.5 times a cap, where such a threshold exists. Own threshold and tuned: merit on "
         "test rows less cross-entropy's (at ½, and tuned on the same rows), mean ± s.e. over "
-        "settings. Interval covers: that of `status()` holds the value on all training rows, both at "
-        "the threshold of the whole window.\n"
+        "settings. Interval covers: that of `status()` holds the value on all training rows, "
+        "both at the threshold of the whole window.\n"
     )
     text = intro + "\n" + how(recording) + "\n" + page_table(HEAD, _rows(lines)) + notes
     return Section("Plain loops with defaults", text)

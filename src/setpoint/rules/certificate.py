@@ -152,7 +152,8 @@ class Finding:
             )
         if (self.value > self.asked) == (self.op == ">=") and self.value != self.asked:
             return "no number of rows can be named that would prove it"
-        return "more rows would not help: it does not hold with room to spare here"
+        side = "above" if self.op == ">=" else "below"
+        return f"the estimate here is not {side} the limit; more rows prove it only if the truth is"
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,8 @@ def test_the_threshold_keeps_its_margin():
 
 def test_a_status_before_any_row_and_without_a_window():
     assert "too few" in str(guarded(FLOOR).status())
+    assert not guarded(FLOOR).status().held
+    assert not guarded(FLOOR).status().certain
     task = sp.Task.multiclass(["a", "b", "c"])
     assert "too few" in str(guarded("maximize macro(f1)", task=task).status())
     with pytest.raises(sp.KindError, match="keeps no window of recent rows"):
@@ -206,7 +208,7 @@ def test_a_goal_that_nothing_meets_is_said():
     x = torch.from_numpy(rng.normal(size=(2_000, 6)).astype(np.float32))
     y = torch.from_numpy((rng.random(2_000) < 0.1).astype(np.float32))
     loss = guarded("maximize recall subject to precision >= 0.95, recall >= 0.5")
-    loop(loss, network(0, linear=True), x, y, steps=200)
+    loop(loss, network(0, linear=True), x, y, steps=600)
     codes = [note.code for note in loss.status().alarms]
     assert "constraint-broken" in codes
     assert "no threshold meets precision >= 0.95" in str(loss.status())

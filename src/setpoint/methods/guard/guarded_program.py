@@ -74,6 +74,7 @@ EVERY = 16  #: steps from one reading to the next: a reading takes as long as a 
 ANCHOR = 0.5  #: share of cross-entropy of a method that does not say
 LOUDEST = 2.0  #: times cross-entropy's gradient on each row: the method's
 STEEPEST = 5.0  #: times plain cross-entropy's gradient: the whole
+EARLY = 500  #: steps before alarms are raised: at first every model ranks and decides badly
 LOOK = 8  #: readings from one look at the alarms to the next
 # prices that followed the whole window went round: it is half as old as the model takes to answer
 NEWEST = 2048  #: rows that controlled prices follow
@@ -492,7 +493,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
             "seen": tuple(int(n) for n in self.evidence[1].tolist()),
         }
         status = self.reader.status(rows, read, known)
-        return replace(status, alarms=(*status.alarms, *self._scarce())) if len(rows.y) else status
+        if not len(rows.y):
+            return status
+        alarms = () if int(self.calls) < EARLY * self.parts else status.alarms
+        return replace(status, alarms=(*alarms, *self._scarce()))
 
     def decided_at(self, alone: bool = True) -> float:
         """The threshold of the logit, as the window shows it now; 0 of classes and labels."""
@@ -512,6 +516,11 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         point = replace(read.point, threshold=followed(read.point.threshold, rows.scores))
         return rows, read._replace(point=point)
 
+    @property
+    def _early(self) -> bool:
+        """Whether what goes wrong may still be that training has just begun."""
+        return (self._share < 1 and self.evidence.is_cpu) or self._call < EARLY * self.parts
+
     def _scarce(self) -> tuple[Note, ...]:
         """What to say where many batches hold no row of a class."""
         return scarce(self.evidence[1].cpu().numpy(), int(self.calls), self.cells.columns.classes)
@@ -519,7 +528,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def _warn(self, rows: ObservedRows, read: WindowReading) -> None:
         """Log an alarm once, when two looks in a row have found it."""
         self._looks += 1
-        if self._looks % LOOK or self.judge is None or self._share < 1:
+        if self._looks % LOOK or self.judge is None or self._early:
             return
         assert self.reader is not None
         alarms = self.reader.alarms(rows, read)

@@ -93,13 +93,13 @@ class LossStatus:
 
     @property
     def held(self) -> bool:
-        """Whether every constraint is held right now, on these rows."""
-        return all(c.held for c in self.constraints)
+        """Whether every constraint is held right now, on these rows; not where there are none."""
+        return self.rows > 0 and all(c.held for c in self.constraints)
 
     @property
     def certain(self) -> bool:
         """Whether every constraint is held with its whole interval."""
-        return all(c.held and c.certain for c in self.constraints)
+        return self.held and all(c.certain for c in self.constraints)
 
     def __str__(self) -> str:
         head = f"step {self.step:,} ({self.phase}); the {self.rows:,} training rows seen last"
@@ -126,5 +126,5 @@ class LossStatus:
 def _shown(figure: LossFigure, named: bool = True) -> str:
     name = f"{figure.text} " if named else ""
     if math.isnan(figure.value):
-        return f"{name}is empty: nobody is decided"
+        return f"{name}cannot be measured: no row of the kind that it is a share of"
     return f"{name}{figure.value:.3f} (95% interval {figure.low:.3f} to {figure.high:.3f})"
