@@ -125,7 +125,8 @@ def test_a_loss_on_a_gpu_waits_for_nobody_and_says_what_the_host_says(name):
     weight = torch.rand(20, 300, generator=rng, dtype=torch.float64)
     seen = []
     for device in ("cpu", "cuda"):
-        loss = sp.GoalLoss(goal, method, **options).double().to(device)
+        # a guard reads its window on the host, once in 16 steps
+        loss = sp.GoalLoss(goal, method, **{"guard": False, **options}).double().to(device)
         z, y, w = (x.to(device) for x in (logits, target, weight))
         rows = []
         for call in range(2 * CALLS_BEFORE_NOTICES + 5 if name == "soft-set" else 20):
@@ -146,6 +147,27 @@ def test_a_loss_on_a_gpu_waits_for_nobody_and_says_what_the_host_says(name):
     near = 1e-7 if name == "lagrangian curve" else 1e-10
     for key, buffer in cpu_state.items():
         torch.testing.assert_close(gpu_state[key], buffer, rtol=1e-7, atol=near)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("method", ["soft-set", "costs", "exact", "lagrangian"])
+def test_a_guarded_loss_on_a_gpu_says_what_the_host_says(method):
+    rng = torch.Generator().manual_seed(0)
+    target = (torch.rand(60, 300, generator=rng) < 0.2).double()
+    logits = torch.randn(60, 300, generator=rng, dtype=torch.float64) + 2 * target
+    said = []
+    for device in ("cpu", "cuda"):
+        loss = sp.GoalLoss("maximize recall subject to precision >= 0.7", method)
+        loss = loss.double().to(device)
+        pulled = []
+        for z, y in zip(logits.to(device), target.to(device), strict=True):
+            leaf = z.clone().requires_grad_()
+            loss(leaf, y).backward()
+            pulled.append(leaf.grad.cpu())
+        said.append((torch.stack(pulled), loss.threshold, str(loss.status())))
+    torch.testing.assert_close(said[1][0], said[0][0], rtol=1e-7, atol=1e-10)
+    assert said[1][1] == pytest.approx(said[0][1])
+    assert said[1][2] == said[0][2]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -30,7 +30,7 @@ FLOORS = {
     "ijcnn1": 0.95,
     "webpage_w7a": 0.9,
 }
-#: every binary table of the collection with at least 100 positives
+#: binary tables of the collection with at least 100 positives
 NAMES = (
     "abalone_7",
     "adult",

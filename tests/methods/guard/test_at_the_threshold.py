@@ -106,8 +106,8 @@ def test_the_margin_counts_weights_as_so_many_rows():
     few = ObservedRows(scores[heavy], y[heavy], weight[heavy], place[heavy])
     alone = operating_point(lowered, few, 1.5)
     without = operating_point(lowered, few, 0.0)
-    assert every.cells[3] == pytest.approx(alone.cells[3], abs=0.01)
-    assert alone.cells[3] < without.cells[3] - 0.02
+    assert every.cells[1] == pytest.approx(alone.cells[1], abs=0.02)
+    assert alone.cells[1] < without.cells[1] - 0.05
 
 
 def figure_of(scores, y):
