@@ -135,7 +135,7 @@ def section(recording: Recording) -> Section:
         "\nCollapsed: on the training rows the auroc is more than .05 below cross-entropy's, or "
         "nobody is decided although a threshold on its scores keeps the constraint with 10 rows "
         "decided. Kept: at the loss's own threshold, on the training rows, within .02 of a floor "
-        "or 1.5 times a cap, where a threshold on cross-entropy's scores keeps it on these rows: so "
+        "or 1.5 times a cap, where a threshold on cross-entropy's scores keeps it there: so "
         "cross-entropy with a threshold of the training rows would keep all of them, and at ½ "
         "keeps those shown. Differences: merit on test rows, a method at its own threshold (read "
         "from training rows) or tuned on tune rows, less cross-entropy's decided at ½ or tuned on "

@@ -13,8 +13,8 @@ Around the program of a method stand
                 reading and not integrated, so nothing winds up
 5. *bounds*     prices are scaled so that the method pulls no row more than :data:`LOUDEST` times as
                 hard as cross-entropy at θ does; the gradient of a batch is at most
-                :data:`STEEPEST` times plain cross-entropy's. Where this last one cuts (``bounded`` counts it), a
-                batch in parts has no longer the gradient of the whole
+                :data:`STEEPEST` times plain cross-entropy's. Where this last one cuts (``bounded``
+                counts it), a batch in parts has no longer the gradient of the whole
 
 Over groups one threshold decides all of them, and constraints that compare groups are priced by
 control (:mod:`price_control`): the method reads logits less the threshold that is best at those
