@@ -457,7 +457,7 @@ def test_alarms_that_last_are_told_once(caplog):
     _, y = rows(3000)
     rng = torch.Generator().manual_seed(0)
     noise = torch.randn(3000, generator=rng).requires_grad_()
-    for batch in torch.arange(3000).split(50):
+    for batch in torch.arange(3000).repeat(9).split(50):
         loss(noise[batch], y[batch])
     assert loss.status().alarms
     report = LossReport(loss)
