@@ -92,3 +92,12 @@ def test_an_alarm_that_passes_is_not_logged(caplog):
         fed(loss, turned_over, 130)
         fed(loss, healthy, 1_000)
     assert not [r for r in caplog.records if "worse than chance" in r.message]
+
+
+def test_outputs_that_look_like_probabilities_are_said():
+    def squashed(rng, n):
+        z, y = healthy(rng, n)
+        return 1 / (1 + np.exp(-z)), y
+
+    assert "like-probabilities" in codes(fed(sp.GoalLoss(FLOOR), squashed, 120))
+    assert "like-probabilities" not in codes(fed(sp.GoalLoss(FLOOR), healthy, 120))

@@ -145,6 +145,17 @@ def _below_chance(rows: ObservedRows) -> tuple[Note, ...]:
     return (Note(NoteCode.RANKING_BELOW_CHANCE, words, {"auroc": float(area)}),)
 
 
+def like_probabilities(rows: ObservedRows, calls: int) -> tuple[Note, ...]:
+    """Whether what should be logits lies in [0, 1]."""
+    if calls < WAIT or rows.scores.min() < 0 or rows.scores.max() > 1:
+        return ()
+    words = (
+        "all outputs lie in [0, 1], as probabilities do: pass logits, without a sigmoid at the end "
+        "of the model"
+    )
+    return (Note(NoteCode.LIKE_PROBABILITIES, words),)
+
+
 def scarce(seen: np.ndarray, calls: int, classes: Sequence[object]) -> tuple[Note, ...]:
     """Whether batches hold too few rows of a class.
 

@@ -41,11 +41,11 @@ from torch import Tensor
 
 from setpoint._core.arrays import is_tensor, square_root
 from setpoint._core.errors import KindError
-from setpoint._core.notes import Note, NoteCode
+from setpoint._core.notes import NoteCode
 from setpoint.goals import Goal, Task
 from setpoint.methods.confusion.batch import Batch, cross_entropy_pull
 from setpoint.methods.goal_program import GoalProgram, MixedProgram
-from setpoint.methods.guard.alarms import scarce
+from setpoint.methods.guard.alarms import like_probabilities, scarce
 from setpoint.methods.guard.graph_call import begin_step, numbered
 from setpoint.methods.guard.loss_status import LossPhase, LossStatus
 from setpoint.methods.guard.operating_point import ObservedPoint, followed
@@ -313,13 +313,17 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """What comes before a step: evidence is passed on, the window read where it is time."""
         self._call += 1
         buffers = cast(Buffers, self._buffers)
-        buffers["calls"].fill_(self._call)
+        calls, evidence = buffers["calls"], buffers["evidence"]
+        calls.fill_(self._call)
         step, part = divmod(self._call - 1, self.parts)
         if part:
             return
-        buffers["evidence"][0].copy_(buffers["evidence"][1])
-        if self._share < 1 and buffers["evidence"].is_cpu:  # a device would make the host wait
-            self._share = float(self.blend())
+        if not evidence.is_cpu:
+            evidence[0].copy_(evidence[1])
+        else:
+            evidence.numpy()[0] = evidence.numpy()[1]
+            if self._share < 1:  # asking a device would make the host wait
+                self._share = float(self.blend())
         if self.judge is not None and step % EVERY == EVERY - 1:
             self._read(exchange)
 
@@ -496,7 +500,10 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         if not len(rows.y):
             return status
         alarms = () if int(self.calls) < EARLY * self.parts else status.alarms
-        return replace(status, alarms=(*alarms, *self._scarce()))
+        if self.searches:
+            alarms = (*like_probabilities(rows, int(self.calls)), *alarms)
+        seen, classes = self.evidence[1].cpu().numpy(), self.cells.columns.classes
+        return replace(status, alarms=(*alarms, *scarce(seen, int(self.calls), classes)))
 
     def decided_at(self, alone: bool = True) -> float:
         """The threshold of the logit, as the window shows it now; 0 of classes and labels."""
@@ -522,10 +529,6 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def _early(self) -> bool:
         """Whether what goes wrong may still be that training has just begun."""
         return (self._share < 1 and self.evidence.is_cpu) or self._call < EARLY * self.parts
-
-    def _scarce(self) -> tuple[Note, ...]:
-        """What to say where many batches hold no row of a class."""
-        return scarce(self.evidence[1].cpu().numpy(), int(self.calls), self.cells.columns.classes)
 
     def _warn(self, rows: ObservedRows, read: WindowReading) -> None:
         """Log an alarm once, when two looks in a row have found it."""

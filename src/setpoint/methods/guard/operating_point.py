@@ -16,6 +16,7 @@ The rows also show the intercept a at which the scores are calibrated in the mea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import nnls
@@ -123,8 +124,14 @@ def _candidates(value: np.ndarray) -> np.ndarray:
     last = np.flatnonzero(np.append(value[1:] != value[:-1], True))
     if len(last) <= 4 * ALL:
         return last
-    sparse = np.unique(np.geomspace(ALL, len(last) - 1, 3 * ALL).astype(np.intp))
-    return last[np.concatenate([np.arange(ALL), sparse])]
+    return last[_sparse(len(last))]
+
+
+@lru_cache(maxsize=64)
+def _sparse(count: int) -> np.ndarray:
+    """Ranks among so many."""
+    further = np.unique(np.geomspace(ALL, count - 1, 3 * ALL).astype(np.intp))
+    return np.concatenate([np.arange(ALL), further])
 
 
 def _best(
