@@ -12,7 +12,7 @@ from benchmarks.results.figures import error
 from benchmarks.results.figures import table as page_table
 from benchmarks.results.recording import Recording
 from benchmarks.results.section import Section, how
-from benchmarks.stress.page import share
+from benchmarks.stress.page import share, shown
 
 KINDS = {
     "groups": ("parity", "equal recall", "worst group"),
@@ -43,7 +43,7 @@ def rows(lines: Sequence[Mapping]) -> list[list[str]]:
             tuned = np.array([x["tuned"] - plain[x["number"]]["tuned"] for x in some])
             found.append(
                 [
-                    method,
+                    shown(method),
                     kind,
                     f"{lost[0]} of {lost[1]}",
                     f"{kept[0]} of {kept[1]}" if kept[1] else "–",
@@ -72,7 +72,7 @@ def section(recording: Recording) -> Section:
         f"{count} settings: three tables with a group column, four of several classes, and one of "
         "four made-up labels, with nine kinds of goal; batches of 32 or 256, learning rates of "
         "1e-3 or 1e-2, a linear model or a network of 64 and 32 units; 1,500 steps of a plain loop "
-        "with defaults, bare (`guard=False`) or guarded.\n"
+        "with defaults, and of the methods as published (`guard=False`).\n"
     )
     notes = (
         "\nCollapsed: on the training rows the mean auroc of groups, classes or labels is more "
