@@ -77,9 +77,8 @@ class GoalLoss(RunningLoss):
     row: logits (b, 1, h, w), or (b, K, h, w) for several classes, targets (b, h, w), weights and
     groups (b, h, w) or (b,). ``memory`` then counts pixels.
 
-    A method that keeps something for
-    each row, ``Exact(form="table", rows=n)``, asks for ``row=`` too, the number of each row of the
-    batch among all n; others take no notice of it.
+    A method that keeps something for each row, ``Exact(form="table", rows=n)``, asks for ``row=``
+    too, the number of each row of the batch among all n; others take no notice of it.
 
     Examples
     --------
@@ -219,21 +218,21 @@ class GoalLoss(RunningLoss):
         if begun and isinstance(self.program, GuardedProgram):
             self._take(self.program.bare())
             self.register_buffer("multipliers", self.program.start.clone().to(self.multipliers))
-        self._whose(state_dict.get(f"{prefix}program.process"))
+        self._warn_of_other_process(state_dict.get(f"{prefix}program.process"))
         super()._load_from_state_dict(state_dict, prefix, *more)
         missing = more[2]
         if saved in missing:
             missing.remove(saved)
 
-    def _whose(self, process: Tensor | None) -> None:
-        """Say where a process takes over the recent rows of another."""
+    def _warn_of_other_process(self, process: Tensor | None) -> None:
+        """Warn where a process takes over the recent rows of another."""
         saved, world = (0, 1) if process is None else process.tolist()
         own = rank(self.process_group)
         if world > 1 and world_size(self.process_group) > 1 and saved != own:
             logger.warning(
-                "process %d loads the loss state of process %d: its window of recent rows is the "
-                "other's, and the run goes on a little differently; save and load a state for each "
-                "process to resume exactly",
+                "process %d is loading the loss state of process %d, which saw other recent rows: "
+                "the run will continue slightly differently. Save one state per process to resume "
+                "exactly",
                 own,
                 saved,
             )

@@ -968,7 +968,7 @@ def test_rows_needed_where_none_would_do():
     assert told("accuracy >= 0.8", *table_rows(40, 10, 10, 40)).needed is None  # at the bound
     assert told("accuracy >= 0.8", *table_rows(40, 12, 10, 40)).needed is None  # below
     found = told("accuracy >= 0.8", *table_rows(40, 10, 10, 40))
-    assert "not above the limit; more rows prove it only if the truth is" in str(found)
+    assert "not above the limit; more rows prove it only if the true value is" in str(found)
     assert told("accuracy >= 0.5", *table_rows(40, 1, 1, 40)).needed is None  # proven
     none = told("precision >= 0.8", *table_rows(0, 0, 10, 10))
     assert none.needed is None  # nothing decided, nothing to plan by

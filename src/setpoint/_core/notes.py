@@ -30,14 +30,13 @@ class NoteCode(StrEnum):
     PROOF_TRIED = "proof-tried"  # on rows that then went back into training
     EXTREME_RULE = "extreme-rule"  # it decides nearly nobody or nearly everybody
     CERTIFY_ROWS_SEEN = "certify-rows-seen"  # a run on the same rows was replaced
+    NOT_DIAGNOSED = "not-diagnosed"  # no prices, or no number of labels
     # a loss
     CONSTRAINT_BROKEN = "constraint-broken"  # no threshold on the recent rows keeps it
     PRICE_AT_LIMIT = "price-at-limit"  # it cannot get dearer
     RANKING_BELOW_CHANCE = "ranking-below-chance"  # positive rows score lower than negative ones
     LIKE_PROBABILITIES = "like-probabilities"  # outputs that should be logits lie in [0, 1]
     FEW_IN_BATCH = "few-in-batch"  # many batches hold no row of a class
-    # a fit, continued
-    NOT_DIAGNOSED = "not-diagnosed"  # no prices, or no number of labels
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,8 @@ class GoalProgram(StreamProgram):
             if share > 0.2:
                 sentences.append(
                     f"{share:.0%} of the batches hold no row of class {names[k]!r}: shuffle the "
-                    "rows if they are sorted; batches with 10 rows of the class or more, for as "
-                    "many steps, make the gradient less noisy"
+                    "rows if they are sorted, or use larger batches (10 rows of the class or more) "
+                    "for the same number of steps"
                 )
         mass = self._actual(totals)
         share = float(mass.min()) / max(float(mass.sum()), 1e-12)

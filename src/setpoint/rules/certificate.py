@@ -153,7 +153,7 @@ class Finding:
         if (self.value > self.asked) == (self.op == ">=") and self.value != self.asked:
             return "no number of rows can be named that would prove it"
         side = "above" if self.op == ">=" else "below"
-        return f"the estimate here is not {side} the limit; more rows prove it only if the truth is"
+        return f"the estimate is not {side} the limit; more rows prove it only if the true value is"
 
 
 @dataclass(frozen=True)

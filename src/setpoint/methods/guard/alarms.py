@@ -45,8 +45,8 @@ def window_alarms(
     if share < 0:
         names = listing(list(dict.fromkeys(judge.constraints))) or "the constraints"
         words = (
-            f"no threshold meets {names} on the recent rows yet: train on; if it stays so, use a "
-            "larger model or better features, or relax the bound"
+            f"no threshold meets {names} on the recent rows yet: keep training; if this lasts, "
+            "use a larger model or better features, or relax the bound"
         )
         alarms.append(Note(NoteCode.CONSTRAINT_BROKEN, words))
     alarms += price_alarms(judge, prices)
@@ -175,7 +175,7 @@ def scarce(seen: np.ndarray, calls: int, classes: Sequence[object]) -> tuple[Not
         return ()
     words = (
         f"a batch holds {mean:.2g} rows of class {classes[rarest]!r} on average, and many hold "
-        "none: shuffle the rows if they are sorted; larger batches, for as many steps, make the "
-        "gradient less noisy"
+        "none: shuffle the rows if they are sorted, or use larger batches for the same number of "
+        "steps"
     )
     return (Note(NoteCode.FEW_IN_BATCH, words, {"mean": mean}),)

@@ -14,7 +14,7 @@ Around the program of a method stand
 5. *bounds*     prices are scaled so that the method pulls no row more than :data:`LOUDEST` times as
                 hard as cross-entropy at θ does; the gradient of a batch is at most
                 :data:`STEEPEST` times plain cross-entropy's. Where this last one cuts (``bounded``
-                counts it), a batch in parts has no longer the gradient of the whole
+                counts it), a batch in parts no longer has the gradient of the whole
 
 Over groups one threshold decides all of them, and constraints that compare groups are priced by
 control (:mod:`price_control`): the method reads logits less the threshold that is best at those
@@ -50,7 +50,7 @@ from setpoint.methods.guard.graph_call import begin_step, numbered
 from setpoint.methods.guard.loss_status import LossPhase, LossStatus
 from setpoint.methods.guard.operating_point import ObservedPoint, followed
 from setpoint.methods.guard.price_control import TURN, controlled, observed_constraints
-from setpoint.methods.guard.recent_rows import ObservedRows, Pool, TrackedRows, rows_of
+from setpoint.methods.guard.recent_rows import ObservedRows, Pool, TrackedRows, no_rows, rows_of
 from setpoint.methods.guard.window_decisions import (
     JudgedGoal,
     cell_mass,
@@ -348,8 +348,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def observed(self, exchange: Exchange | None = None, newest: int | None = None) -> ObservedRows:
         """The window's rows, or the newest of them; those of one process the oldest first."""
         if self.window is None:
-            none = np.zeros(0)
-            return ObservedRows(none, none, none, none.astype(np.intp))
+            return no_rows()
         world = 1 if exchange is None else exchange.world
         rows = self.window.in_order(self._size(exchange))
         if newest is not None:
@@ -378,7 +377,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         shift, prices = read.point.threshold, read.prices
         if self._controlled and self._share > 0:
             shift, prices = self._control(rows, read, exchange)
-        self._threshold, self._calibration = read.point.threshold, read.calibration
+        self._calibration = read.calibration
         self._shift = shift
         self.threshold.fill_(read.point.threshold)
         self.shift.fill_(shift)
@@ -515,9 +514,7 @@ class GuardedProgram(TracksThresholds, StreamProgram):
     def _now(self, alone: bool) -> tuple[ObservedRows, WindowReading | None]:
         """The window's rows and what they show now, or those of the last common reading."""
         if not alone:
-            none = np.zeros(0)
-            nothing = ObservedRows(none, none, none, none.astype(np.intp))
-            return self._seen_by_all or nothing, None
+            return self._seen_by_all or no_rows(), None
         rows = self.observed()
         read = self.reading(rows)
         if read is None or not self.searches:
@@ -577,7 +574,6 @@ class GuardedProgram(TracksThresholds, StreamProgram):
         """Numbers of the buffers on the host, where a step reads them without a look-up."""
         self._call = int(self.calls)
         self._world = int(self.process[1])
-        self._threshold = float(self.threshold)
         self._shift = float(self.shift)
         self._pulls = max(1.0, float(self.pulls))
         self._calibration = float(self.calibration)

@@ -110,7 +110,9 @@ class LossStatus:
             f"  {_shown(self.objective)}",
         ]
         for c in self.constraints:
-            word = ("held" if c.held else "BROKEN") + ("" if c.certain else ", not certain")
+            word = ("held" if c.held else "BROKEN") + (
+                "" if c.certain else " (too close to be sure)"
+            )
             lines.append(f"  {c.text}: {word}, {_shown(c, named=False)}, price {c.price:.3g}")
         return "\n".join([*lines, *(f"  ! {note.text}" for note in self.alarms)])
 
@@ -126,5 +128,5 @@ class LossStatus:
 def _shown(figure: LossFigure, named: bool = True) -> str:
     name = f"{figure.text} " if named else ""
     if math.isnan(figure.value):
-        return f"{name}cannot be measured: no row of the kind that it is a share of"
+        return f"{name}is undefined: no rows in its denominator"
     return f"{name}{figure.value:.3f} (95% interval {figure.low:.3f} to {figure.high:.3f})"

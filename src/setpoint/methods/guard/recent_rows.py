@@ -32,6 +32,12 @@ class ObservedRows(NamedTuple):
     table: np.ndarray
 
 
+def no_rows() -> ObservedRows:
+    """Rows of an empty window."""
+    none = np.zeros(0)
+    return ObservedRows(none, none, none, none.astype(np.intp))
+
+
 class Pool(nn.Module):
     """The newest rows, in buffers, so that a run can be taken up.
 
